@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use shardscope_engine::model::Model;
+use shardscope_engine::model::{Mixer, Model};
 use shardscope_engine::presets::Kind;
 use shardscope_interop::huggingface::{self, ImportOptions};
 
@@ -117,6 +117,7 @@ fn shapes_of_2026() {
         ("gpt-oss-120b", 116.789, 5.71),
         ("glm-4.5-air", 106.851, 13.423),
         ("glm-4.5", 352.796, 33.63),
+        ("glm-4.7", 352.796, 33.63),
         ("glm-5", 743.91, 41.784),
         ("minimax-m2.5", 228.689, 11.03),
         ("ling-1t", 999.704, 51.053),
@@ -142,6 +143,49 @@ fn shapes_of_2026() {
             assert!(error.abs() < 0.001, "{id}: {counted} is off by {error} from {billions} billion");
         }
     }
+}
+
+/// Layers with a window have heads of their own, by hand from the configurations.
+#[test]
+fn windows_of_own_heads() {
+    // MiMo-V2-Flash: both tables, then of 9 full layers and 39 with a window queries of 64 x 192, keys of 192 and values of
+    // 128 channels for 4 or 8 heads, and outputs of 64 x 128; one MLP, and 47 layers of 256 experts with a router. It is
+    // called 309B with 15B active; the table counts windows as full layers, 308.574 billion.
+    let attention = |heads: u64, keys: u64, values: u64| 64 * (192 + 128) + heads * (keys + values);
+    let layers = 9 * attention(4, 192, 128) + 39 * attention(8, 192, 128);
+    let expert = 3 * 4096 * 2048;
+    let norms = (2 * 48 + 1) * 4096;
+    let mimo = 4096 * (2 * 152_576 + layers + 3 * 16_384 + 47 * 256) + 47 * 256 * expert + norms;
+    assert_eq!(mimo, 308_778_369_024 + norms);
+    // Gemma 4 26B-A4B: one table; of 25 layers with a window queries of 16 x 256 and 8 heads of keys and of values, of 5 full
+    // ones queries of 16 x 512 and 2 heads of keys, which are the values too; in each an MLP of 2112 beside 128 experts of 704
+    // with a router, and 7 norms; norms of queries and keys for each head.
+    let attention = 25 * (2 * 16 * 256 + 2 * 8 * 256) + 5 * (2 * 16 * 512 + 2 * 512);
+    let norms = (7 * 30 + 1) * 2816 + 25 * 2 * 256 + 5 * 2 * 512;
+    let gemma = 2816 * (262_144 + attention + 30 * (3 * (2112 + 128 * 704) + 128)) + norms;
+    assert_eq!(gemma, 25_232_441_344 + norms);
+    // Step-3.7-Flash: 12 full layers with 64 heads of 128 and 33 with 96 in a window, 8 heads of keys and values in either; 3
+    // MLPs of 11,264; 42 layers of 289 experts of 1280 and a router with biases.
+    let attention = 12 * (2 * 64 + 16) * 128 + 33 * (2 * 96 + 16) * 128;
+    let norms = (2 * 45 + 1) * 4096 + 45 * 2 * 128;
+    let experts = 42 * (288 + 289 * 3 * 1280);
+    let step = 4096 * (2 * 128_896 + attention + 3 * 3 * 11_264 + experts) + 42 * 288 + norms;
+    for (id, parameters) in [("mimo-v2-flash", mimo), ("gemma4-26b-a4b", gemma), ("step-3.7-flash", step)] {
+        assert_eq!(model(id).parameters(), parameters, "{id}");
+    }
+    // Of MiMo's layers the first has an MLP and sees everything, and so do the last of every six.
+    let mimo = model("mimo-v2-flash");
+    let full = |layer: &u32| mimo.kind(*layer).mixer == Mixer::Attention;
+    assert_eq!((0..48).filter(full).collect::<Vec<_>>(), [0, 5, 11, 17, 23, 29, 35, 41, 47]);
+    let step = model("step-3.7-flash");
+    let full = |layer: &u32| step.kind(*layer).mixer == Mixer::Attention;
+    assert_eq!((0..45).filter(full).collect::<Vec<_>>(), (0..45).step_by(4).collect::<Vec<_>>());
+    // Scores of a window of 128 over 4,096 tokens, (128 - 128^2 / 8192) / 2048 of them: with 64 heads of 160 channels on average.
+    let window = mimo.attended_width(mimo.kind(1), 4096);
+    assert!((window - 64.0 * 160.0 * (126.0 / 2048.0)).abs() < 1e-9, "{window}");
+    let gemma = model("gemma4-26b-a4b");
+    let [window, full] = [0, 5].map(|layer| gemma.attended_width(gemma.kind(layer), 1024));
+    assert_eq!((window, full), (16.0 * 256.0, 16.0 * 512.0));
 }
 
 /// Presets have the shapes that the published `config.json` of their models describe, layer by layer.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Flop, thousands};
 
-pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
+pub use attention::{AttentionWindow, Biases, Heads, LatentAttention, QkNorm};
 pub use delta_net::GatedDeltaNet;
 pub use indexer::Indexer;
 pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
@@ -48,6 +48,12 @@ pub struct Model {
     pub kv_heads: u32,
     /// Size of one head of queries and keys.
     pub head_size: u32,
+    /// Size of one head of values, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_head: Option<u32>,
+    /// Whether attention to the whole sequence has keys for values, by the same weights (`attention_k_eq_v` of Gemma 4).
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub values_are_keys: bool,
     /// Width inside the MLP; inside each expert, unless `experts` says another.
     pub ffn_hidden: u32,
     /// Whether the MLP has a gate (SwiGLU): three matrices instead of two.
@@ -66,7 +72,8 @@ pub struct Model {
     pub position_rows: Option<u32>,
     /// The normalisation before each half of a layer.
     pub norm: Norm,
-    /// Norms of a layer: 1 where its halves share one, 4 where the output of each has one too.
+    /// Norms of a layer: 1 where its halves share one, 4 where the output of each has one too, 7 where an MLP beside experts
+    /// has norms of its own.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     pub norms: u32,
     /// Norms of queries and keys.
@@ -148,6 +155,8 @@ impl Model {
             heads,
             kv_heads: heads,
             head_size: (hidden / heads).max(1),
+            value_head: None,
+            values_are_keys: false,
             ffn_hidden: 4 * hidden,
             gated: false,
             vocab: 0,

@@ -177,13 +177,14 @@ pub fn model(layers: u32, hidden: u32) -> Model {
 }
 
 /// How many ways [`of_kinds`] has.
-pub const KINDS: usize = 10;
+pub const KINDS: usize = 11;
 
 /// The same blocks with layers of one kind or of several: dense ones; with experts; with experts behind the first; in
 /// turns with and without experts; two with a window before one without; all of these together; two
 /// with a gated delta net before one with attention; layers that are a state space, an MLP, attention or experts
-/// alone, in turns; latent attention to the tokens that an indexer chooses; and two with Kimi delta attention before one with
-/// latent attention, as which the last one is.
+/// alone, in turns; latent attention to the tokens that an indexer chooses; two with Kimi delta attention before one with
+/// latent attention, as which the last one is; and two with a window and heads of their own before one whose keys are its
+/// values, as which the first one is.
 #[must_use]
 pub fn of_kinds(model: Model, kinds: usize) -> Model {
     let experts = |dense_layers: u32, every: u32| Experts {
@@ -205,7 +206,15 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         5 => Some(experts(1, 2)),
         _ => None,
     };
-    let window = AttentionWindow { size: 128, layers: None, full_every: Some(3), chunked: false };
+    let own = kinds == 10;
+    let window = AttentionWindow {
+        size: 128,
+        full_every: Some(3),
+        full_first: own,
+        kv_heads: Some((model.heads / 2).max(1)).filter(|_| own),
+        head_size: Some(2 * model.head_size).filter(|_| own),
+        ..AttentionWindow::default()
+    };
     let delta_net = GatedDeltaNet {
         key_heads: model.heads,
         value_heads: 2 * model.heads,
@@ -225,7 +234,8 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         experts,
         pattern: Some(pattern).filter(|_| kinds == 7),
         mamba: Some(mamba).filter(|_| kinds == 7),
-        window: Some(window).filter(|_| matches!(kinds, 4 | 5)),
+        values_are_keys: own,
+        window: Some(window).filter(|_| matches!(kinds, 4 | 5 | 10)),
         delta_net: Some(delta_net).filter(|_| matches!(kinds, 6 | 9)),
         latent: if matches!(kinds, 8 | 9) { Some(latent) } else { model.latent },
         indexer: Some(indexer).filter(|_| kinds == 8),

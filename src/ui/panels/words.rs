@@ -87,7 +87,7 @@ mod tests {
         let update = Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward };
         assert_eq!(activity(update, &model), "optimizer");
         // Layers 3, 7, 11 and so on, 43 among them, see everything.
-        model.window = Some(AttentionWindow { size: 64, layers: None, full_every: Some(4), chunked: false });
+        model.window = Some(AttentionWindow { size: 64, full_every: Some(4), ..AttentionWindow::default() });
         assert_eq!(activity(backward, &model), "backward, layer 43 (full attention)");
         assert_eq!(activity(Activity { layer: 42, ..backward }, &model), "backward, layer 42 (window)");
     }

@@ -84,7 +84,7 @@ impl Rates<'_> {
         // What a compiler fuses it computes again from what its kernel reads.
         let eager = !self.scenario.is_compiled();
         let norm = self.kept_by_norms(kind, eager);
-        let repeats = if recurrence.is_none() && eager { self.repeated_heads() } else { 0.0 };
+        let repeats = if recurrence.is_none() && eager { self.repeated_heads(kind) } else { 0.0 };
         let products = if model.gated && stack.keeps_gate && eager { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let cast = self.kept_input();
@@ -160,7 +160,7 @@ impl Rates<'_> {
         }
         let gates = if model.output_gate { 2.0 } else { 1.0 };
         let narrow = |(_, latent): (_, LatentAttention)| f64::from(model.heads) * f64::from(latent.key_value);
-        gates * model.value_width() as f64 + model.indexer(kind).map_or(0.0, narrow)
+        gates * model.value_width(kind) as f64 + model.indexer(kind).map_or(0.0, narrow)
     }
 
     /// What another mixer's backward works in, and what an indexer keeps, unless attention's core runs again to such a share,
@@ -184,10 +184,10 @@ impl Rates<'_> {
     }
 
     /// Numbers per token of keys and values that are copied to the heads of queries which share them.
-    fn repeated_heads(&self) -> f64 {
+    fn repeated_heads(&self, kind: LayerKind) -> f64 {
         let model = &self.scenario.model;
         let repeats = self.scenario.stack.repeats_keys && model.latent.is_none();
-        if repeats { (2 * model.attention_width() - model.kv_width()) as f64 } else { 0.0 }
+        if repeats { 2.0 * model.whole_width(kind) - model.kv_width(kind) as f64 } else { 0.0 }
     }
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second
@@ -282,7 +282,8 @@ impl Rates<'_> {
             return Bytes::ZERO;
         }
         let mask = Bytes::new(if stack.dropout { 1.0 } else { 0.0 });
-        let scores = tokens * f64::from(plan.sequence) * f64::from(model.heads) / f64::from(plan.tensor);
+        let heads = f64::from(model.heads(kind.mixer).queries);
+        let scores = tokens * f64::from(plan.sequence) * heads / f64::from(plan.tensor);
         scores * (2.0 * self.storage() + mask)
     }
 

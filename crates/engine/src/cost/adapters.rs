@@ -203,14 +203,15 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
                 .map(|matrix| of_attention(matrix, true)),
         );
     } else {
-        let (queries, keys) = (model.attention_width(), model.kv_width() / 2);
+        let heads = model.heads(kind.mixer);
+        let (queries, keys, values) = (heads.query_width(), heads.key_width(), heads.value_weights());
         let widths = [
             (LoraTarget::Query, queries),
             (LoraTarget::Key, keys),
-            (LoraTarget::Value, keys),
-            (LoraTarget::QueryKeyValue, queries + 2 * keys),
+            (LoraTarget::Value, values),
+            (LoraTarget::QueryKeyValue, queries + keys + values),
         ];
-        let given = widths.into_iter().filter(|(target, _)| targets.has(*target));
+        let given = widths.into_iter().filter(|(target, width)| targets.has(*target) && *width > 0);
         found.extend(given.map(|(_, output)| of_attention(Matrix { input: hidden, output }, true)));
     }
     if targets.has(LoraTarget::Projection) {

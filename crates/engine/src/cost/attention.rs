@@ -60,9 +60,9 @@ impl Rates<'_> {
         let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
             Some(version) => self.flash(version, products(self.attended_scores(kind))),
-            None => self.plain(rows, products(model.score_width(kind))),
+            None => self.plain(kind, rows, products(model.score_width(kind))),
         };
-        passes * self.imbalance() + self.output_gate(sequences)
+        passes * self.imbalance() + self.output_gate(kind, sequences)
     }
 
     /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends.
@@ -72,15 +72,15 @@ impl Rates<'_> {
     }
 
     /// Traffic of the gate of attention's output.
-    fn output_gate(&self, sequences: u32) -> PassTimes {
+    fn output_gate(&self, kind: LayerKind, sequences: u32) -> PassTimes {
         let PerDirection { forward, backward } =
-            self.output_gate_bytes(sequences).map(|bytes| DeviceTime::traffic(bytes / self.memory));
+            self.output_gate_bytes(kind, sequences).map(|bytes| DeviceTime::traffic(bytes / self.memory));
         PassTimes::of_inputs(forward, backward)
     }
 
-    fn output_gate_bytes(&self, sequences: u32) -> PerDirection<Bytes> {
+    fn output_gate_bytes(&self, kind: LayerKind, sequences: u32) -> PerDirection<Bytes> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let width = if model.output_gate { model.value_width() as f64 } else { 0.0 };
+        let width = if model.output_gate { model.value_width(kind) as f64 } else { 0.0 };
         let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context);
         GATE_ACCESSES.map(|accesses| tokens * (accesses * width / f64::from(plan.tensor)) * self.storage())
     }
@@ -92,7 +92,7 @@ impl Rates<'_> {
             return self.recurrence_work(recurrence, sequences);
         }
         let rows = self.slowest_rows(sequences).get();
-        let gate = self.output_gate_bytes(sequences);
+        let gate = self.output_gate_bytes(kind, sequences);
         let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
             let flop = products(self.attended_scores(kind)) * if model.causal { 0.5 } else { 1.0 };
@@ -101,7 +101,7 @@ impl Rates<'_> {
                 backward: KernelWork { flop: FLASH_BACKWARD * flop, bytes: gate.backward },
             };
         }
-        let (flop, bytes) = (products(model.score_width(kind)), self.score_traffic(rows));
+        let (flop, bytes) = (products(model.score_width(kind)), self.score_traffic(kind, rows));
         PerDirection {
             forward: KernelWork { flop, bytes: bytes + gate.forward },
             backward: KernelWork { flop: 2.0 * flop, bytes: bytes + gate.backward },
@@ -128,16 +128,16 @@ impl Rates<'_> {
     }
 
     /// Traffic of the scores of `rows` queries.
-    fn score_traffic(&self, rows: f64) -> Bytes {
-        let plan = &self.scenario.plan;
-        let scores = rows * f64::from(plan.sequence) * f64::from(self.scenario.model.heads) / f64::from(plan.tensor);
+    fn score_traffic(&self, kind: LayerKind, rows: f64) -> Bytes {
+        let (plan, heads) = (&self.scenario.plan, self.scenario.model.heads(kind.mixer).queries);
+        let scores = rows * f64::from(plan.sequence) * f64::from(heads) / f64::from(plan.tensor);
         let fused = if self.attention == Attention::FusedSoftmax { FUSED_TRAFFIC } else { 1.0 };
         Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused)
     }
 
-    fn plain(&self, rows: f64, products: Flop) -> PassTimes {
-        let traffic = self.score_traffic(rows) / self.memory;
-        let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
+    fn plain(&self, kind: LayerKind, rows: f64, products: Flop) -> PassTimes {
+        let traffic = self.score_traffic(kind, rows) / self.memory;
+        let aligned = self.scenario.model.heads(kind.mixer).size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.calibrated.efficiency.attention_misaligned };
         let arithmetic = slower * products / (self.peak_storage * self.calibrated.efficiency.attention_plain);
         let traffic = DeviceTime::traffic(traffic);

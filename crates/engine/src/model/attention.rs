@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Mixer, Model, Recurrence};
+use super::{LayerKind, Matrix, Mixer, Model, Recurrence, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct LatentAttention {
 }
 
 /// Layers whose attention looks back no further than so many tokens; the others see everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttentionWindow {
     /// Tokens.
@@ -75,12 +75,64 @@ pub struct AttentionWindow {
     /// Whether it does not slide: the sequence falls into pieces of that size.
     #[serde(default)]
     pub chunked: bool,
+    /// Whether it is the first of every so many layers that sees everything, and not the last.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub full_leads: bool,
+    /// Whether the first layer sees everything too.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub full_first: bool,
+    /// Heads of queries in layers with the window, where they are not the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<u32>,
+    /// Heads of keys and values there, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv_heads: Option<u32>,
+    /// Size of a head there, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_size: Option<u32>,
+    /// Size of a head of values there, where it is not `head_size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_head: Option<u32>,
+}
+
+/// The heads of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// Heads of queries.
+    pub queries: u32,
+    /// Heads of keys and values.
+    pub keys: u32,
+    /// Channels of a head of queries or keys.
+    pub size: u32,
+    /// Channels of a head of values.
+    pub value: u32,
+    /// Whether values are computed by weights of their own.
+    own_values: bool,
+}
+
+impl Heads {
+    /// Width of all query heads together.
+    pub(crate) fn query_width(self) -> u64 {
+        u64::from(self.queries) * u64::from(self.size)
+    }
+
+    /// Width of all key heads together.
+    pub(crate) fn key_width(self) -> u64 {
+        u64::from(self.keys) * u64::from(self.size)
+    }
+
+    /// Width of what computes the values.
+    pub(crate) fn value_weights(self) -> u64 {
+        if self.own_values { u64::from(self.keys) * u64::from(self.value) } else { 0 }
+    }
 }
 
 impl AttentionWindow {
     /// Whether a layer has it.
-    pub(super) fn is_in(self, layer: u32) -> bool {
-        let sees_all = self.full_every.is_some_and(|every| (layer + 1).is_multiple_of(every));
+    pub fn is_in(self, layer: u32) -> bool {
+        let place = if self.full_leads { layer } else { layer + 1 };
+        let sees_all =
+            self.full_every.is_some_and(|every| place.is_multiple_of(every)) || self.full_first && layer == 0;
         !sees_all && self.layers.is_none_or(|layers| layer < layers)
     }
 
@@ -99,43 +151,64 @@ impl Model {
         self.biases.unwrap_or(all)
     }
 
-    /// Width of all query heads together.
-    pub(crate) fn attention_width(&self) -> u64 {
-        u64::from(self.heads) * u64::from(self.head_size)
+    /// The heads of layers with a mixer: of all that attend but those with a window of heads of their own.
+    pub fn heads(&self, mixer: Mixer) -> Heads {
+        let value = self.latent.map(|latent| latent.value_head).or(self.value_head);
+        let full = Heads {
+            queries: self.heads,
+            keys: self.kv_heads,
+            size: self.head_size,
+            value: value.unwrap_or(self.head_size),
+            own_values: !self.values_are_keys,
+        };
+        let Some(window) = self.window.filter(|_| mixer == Mixer::Window) else { return full };
+        Heads {
+            queries: window.heads.unwrap_or(full.queries),
+            keys: window.kv_heads.unwrap_or(full.keys),
+            size: window.head_size.unwrap_or(full.size),
+            value: window.value_head.or(window.head_size).unwrap_or(full.value),
+            own_values: true,
+        }
+    }
+
+    /// Width of all query heads of a layer of a kind together.
+    pub(crate) fn attention_width(&self, kind: LayerKind) -> u64 {
+        self.heads(kind.mixer).query_width()
     }
 
     /// Width of what the mixer of a layer of a kind hands to the projection.
     pub(crate) fn mixed_width(&self, kind: LayerKind) -> u64 {
         match kind.mixer {
             Mixer::None => 0,
-            _ => self.recurrence(kind).map_or_else(|| self.value_width(), Recurrence::width),
+            _ => self.recurrence(kind).map_or_else(|| self.value_width(kind), Recurrence::width),
         }
     }
 
     /// Width of what attention hands to the projection.
-    pub(crate) fn value_width(&self) -> u64 {
-        let value = self.latent.map_or(self.head_size, |latent| latent.value_head);
-        u64::from(self.heads) * u64::from(value)
+    pub(crate) fn value_width(&self, kind: LayerKind) -> u64 {
+        let heads = self.heads(kind.mixer);
+        u64::from(heads.queries) * u64::from(heads.value)
     }
 
     /// Width of all key heads and of all value heads together.
-    pub(crate) fn kv_width(&self) -> u64 {
+    pub(crate) fn kv_width(&self, kind: LayerKind) -> u64 {
+        let heads = self.heads(kind.mixer);
         match self.latent {
-            Some(_) => self.attention_width() + self.value_width(),
-            None => 2 * u64::from(self.kv_heads) * u64::from(self.head_size),
+            Some(_) => self.attention_width(kind) + self.value_width(kind),
+            None => u64::from(heads.keys) * u64::from(heads.size + heads.value),
         }
     }
 
     /// The mean of the widths over which attention multiplies queries by keys and scores by values.
-    pub(crate) fn whole_width(&self) -> f64 {
-        (self.attention_width() + self.value_width()) as f64 / 2.0
+    pub(crate) fn whole_width(&self, kind: LayerKind) -> f64 {
+        (self.attention_width(kind) + self.value_width(kind)) as f64 / 2.0
     }
 
     /// The same where an indexer chooses tokens: all heads look at the compressed keys and values, which a head's queries
     /// are expanded to, and its output from (DeepSeek-V2, section 2.1.2; Megatron-LM, `absorbed_mla.py`).
     pub(crate) fn score_width(&self, kind: LayerKind) -> f64 {
         self.indexer(kind).map_or_else(
-            || self.whole_width(),
+            || self.whole_width(kind),
             |(_, latent)| f64::from(self.heads) * (f64::from(latent.key_value) + f64::from(latent.rotary) / 2.0),
         )
     }
@@ -155,18 +228,22 @@ impl Model {
     /// The width of attention's products over the whole sequence, or over the share of it to which a layer attends; 0
     /// without attention.
     pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
-        self.whole_width() * self.attended(kind, sequence)
+        self.whole_width(kind) * self.attended(kind, sequence)
     }
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
     /// compress, then what expands queries, and keys with values. Of a mixer with a state those before it.
     pub(crate) fn attention_inputs(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
-        let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
-        let gate = if self.output_gate { self.value_width() } else { 0 };
+        let (hidden, queries) = (u64::from(self.hidden), self.attention_width(kind));
+        let gate = if self.output_gate { self.value_width(kind) } else { 0 };
         let matrices = match (self.recurrence(kind), self.latent) {
             _ if !kind.has_mixer() => [None; 3],
             (Some(recurrence), _) => recurrence.inputs(self.hidden),
-            (None, None) => [Some(Matrix { input: hidden, output: queries + self.kv_width() + gate }), None, None],
+            (None, None) => {
+                let heads = self.heads(kind.mixer);
+                let output = queries + heads.key_width() + heads.value_weights() + gate;
+                [Some(Matrix { input: hidden, output }), None, None]
+            }
             (None, Some(latent)) => {
                 let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
                 // Keys without the channels of positions, which come with the compressed ones.
@@ -175,7 +252,7 @@ impl Model {
                 [
                     Some(Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary }),
                     query.map(|query| Matrix { input: query, output: queries }),
-                    Some(Matrix { input: narrow, output: keys + self.value_width() }),
+                    Some(Matrix { input: narrow, output: keys + self.value_width(kind) }),
                 ]
             }
         };
@@ -195,12 +272,15 @@ impl Model {
         let first: u64 = self.attention_inputs(kind).take(1).map(|matrix| matrix.output).sum();
         let expanded: u64 = self.expansions(kind).map(|matrix| matrix.output).sum();
         let absorbed = |(_, latent): (_, LatentAttention)| {
-            let queries = latent.query.map_or(0, |_| self.attention_width());
+            let queries = latent.query.map_or(0, |_| self.attention_width(kind));
             queries + u64::from(self.heads) * u64::from(latent.key_value + latent.rotary)
         };
         let sparse = self.indexer(kind).map(absorbed);
         let latent = self.latent.filter(|_| kind.mixer.attends());
-        let [normed, copied] = latent.map_or([0, 0], |latent| {
+        // Values that are made of keys are tensors of their own all the same.
+        let heads = self.heads(kind.mixer);
+        let made = if kind.mixer.attends() && !heads.own_values { heads.key_width() } else { 0 };
+        let [normed, copied] = latent.map_or([made, 0], |latent| {
             let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
             [normed, u64::from(self.heads) * u64::from(latent.rotary)]
         });
@@ -213,10 +293,13 @@ impl Model {
             let indexer = self.indexer_matrices(kind);
             return self.attention_inputs(kind).chain(self.projection(kind)).chain(indexer).collect();
         }
-        let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
-        let (keys, gates) = (of(self.kv_width() / 2), if self.output_gate { 2 } else { 1 });
-        let queries = of(gates * self.attention_width());
-        [Some(queries), self.projection(kind), Some(keys), Some(keys)].into_iter().flatten().collect()
+        let of = |width: u64| (width > 0).then(|| Matrix { input: self.hidden.into(), output: width });
+        let (heads, gate) = (self.heads(kind.mixer), if self.output_gate { self.value_width(kind) } else { 0 });
+        let queries = of(heads.query_width() + gate);
+        [queries, self.projection(kind), of(heads.key_width()), of(heads.value_weights())]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// The projection after the mixer of a layer of a kind, where it has one.
@@ -242,30 +325,32 @@ impl Model {
         let biases = self.biases();
         let given = |has: bool, count: u64| if has { count } else { 0 };
         self.attention_weights(kind)
-            + given(biases.qkv, self.qkv_biases())
+            + given(biases.qkv, self.qkv_biases(kind))
             + given(biases.projection, self.hidden.into())
-            + given(biases.sinks, self.heads.into())
-            + self.qk_norm_parameters()
+            + given(biases.sinks, self.heads(kind.mixer).queries.into())
+            + self.qk_norm_parameters(kind)
             + self.indexer_parameters(kind)
             + norms
     }
 
-    fn qkv_biases(&self) -> u64 {
+    fn qkv_biases(&self, kind: LayerKind) -> u64 {
+        let heads = self.heads(kind.mixer);
         match self.latent {
-            None => self.attention_width() + self.kv_width(),
+            None => heads.query_width() + heads.key_width() + heads.value_weights(),
             Some(latent) => {
                 u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary)
             }
         }
     }
 
-    fn qk_norm_parameters(&self) -> u64 {
+    fn qk_norm_parameters(&self, kind: LayerKind) -> u64 {
+        let heads = self.heads(kind.mixer);
         let latent = self.latent.map_or(0, |latent| u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value));
         latent
             + match self.qk_norm {
                 QkNorm::None => 0,
-                QkNorm::Head => 2 * u64::from(self.head_size),
-                QkNorm::Width => self.attention_width() + self.kv_width() / 2,
+                QkNorm::Head => 2 * u64::from(heads.size),
+                QkNorm::Width => heads.query_width() + heads.key_width(),
             }
     }
 }

@@ -26,7 +26,7 @@ impl Indexer {
 
     /// Share of a whole causal sequence's scores that attention computes: as of a window of as many tokens.
     pub(super) fn attended(self, sequence: u32) -> f64 {
-        AttentionWindow { size: self.top_k, layers: None, full_every: None, chunked: false }.attended(sequence)
+        AttentionWindow { size: self.top_k, ..AttentionWindow::default() }.attended(sequence)
     }
 
     /// Its products: queries, key, and weights of heads.

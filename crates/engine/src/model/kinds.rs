@@ -269,10 +269,11 @@ impl Model {
     pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
         let dense = self.experts.and_then(|experts| experts.dense_layers);
         let windows = self.window.and_then(|window| window.layers);
+        let first = self.window.filter(|window| window.full_first).map(|_| 1);
         let last = self.delta_net.filter(|net| net.full_last).map(|_| self.layers.saturating_sub(1));
         let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
         let frozen = Some(self.frozen_layers).filter(|layers| *layers > 0);
-        dense.into_iter().chain(windows).chain(last).chain(further).chain(frozen)
+        dense.into_iter().chain(windows).chain(first).chain(last).chain(further).chain(frozen)
     }
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.

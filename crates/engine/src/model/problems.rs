@@ -1,6 +1,6 @@
 //! Problems of a model's file. Not for its types, which reading checks.
 
-use super::{LatentAttention, LayerKind, LayerPattern, Model};
+use super::{Heads, LatentAttention, LayerKind, LayerPattern, Mixer, Model};
 use crate::problem::Problem;
 
 /// The most layers that a model may have: a hundred times as many as any has.
@@ -8,6 +8,9 @@ const MOST_LAYERS: u32 = 1 << 14;
 
 /// The most that a width or a count may be.
 const MOST: u32 = 1 << 24;
+
+/// The most norms of a layer: two around attention and five around an MLP beside experts.
+const MOST_NORMS: u32 = 7;
 
 /// The most weights that a model's layers may have: far above any, far below an overflow.
 const MOST_WEIGHTS: f64 = 1e17;
@@ -26,14 +29,11 @@ impl Model {
             refuse(field, value > MOST, format!("must be at most {MOST}"));
         }
         refuse("vocab", self.vocab > MOST, format!("must be at most {MOST}"));
-        refuse("norms", self.norms > 4, "must be at most 4".to_owned());
+        refuse("norms", self.norms > MOST_NORMS, format!("must be at most {MOST_NORMS}"));
         let weights = self.most_weights();
         refuse("layers", weights > MOST_WEIGHTS, format!("must make at most {MOST_WEIGHTS:e} weights with the widths"));
-        let uneven = self.kv_heads > 0 && !self.heads.is_multiple_of(self.kv_heads);
-        refuse("kv_heads", uneven, format!("must divide the {} heads", self.heads));
-        if let Some(LatentAttention { rotary, .. }) = self.latent {
-            let wrong = rotary > self.head_size;
-            refuse("latent.rotary", wrong, format!("must be at most the head_size of {}", self.head_size));
+        for (field, wrong, fix) in self.head_problems() {
+            refuse(field, wrong, fix);
         }
         if self.indexer.is_some() {
             let other = self.latent.is_none() || self.window.is_some() || self.delta_net.is_some();
@@ -48,6 +48,8 @@ impl Model {
             refuse("window.full_every", both, "must not stand beside window.layers".to_owned());
             let wrong = window.full_every.is_some_and(|every| every < 2 || every > self.layers);
             refuse("window.full_every", wrong, format!("must be between 2 and the {} layers", self.layers));
+            let wrong = window.full_leads && window.full_every.is_none();
+            refuse("window.full_leads", wrong, "must stand beside window.full_every".to_owned());
         }
         // Latent attention computes its queries from a compressed vector: no source says from what it would compute a gate.
         let both = self.output_gate && self.latent.is_some();
@@ -94,6 +96,24 @@ impl Model {
         found
     }
 
+    /// What is wrong with the heads of attention: of each field whether it is, and what it must be.
+    fn head_problems(&self) -> [(&'static str, bool, String); 6] {
+        let uneven = |Heads { queries, keys, .. }: Heads| keys > 0 && !queries.is_multiple_of(keys);
+        let [full, windows] = [Mixer::Attention, Mixer::Window].map(|mixer| self.heads(mixer));
+        let fix = |heads: Heads| format!("must divide the {} heads", heads.queries);
+        let own = self.value_head.is_some() || self.values_are_keys || windows != full;
+        let rotary = self.latent.is_some_and(|latent| latent.rotary > self.head_size);
+        let both = |other: &str| format!("must not stand beside {other}");
+        [
+            ("kv_heads", uneven(full), fix(full)),
+            ("window.kv_heads", windows != full && uneven(windows), fix(windows)),
+            ("latent.rotary", rotary, format!("must be at most the head_size of {}", self.head_size)),
+            ("latent", self.latent.is_some() && own, both("value_head, values_are_keys or heads of a window")),
+            ("values_are_keys", self.values_are_keys && self.value_head.is_some(), both("value_head")),
+            ("values_are_keys", self.values_are_keys && self.output_gate, both("output_gate")),
+        ]
+    }
+
     /// The fields that count something of which there must be one.
     fn sizes(&self) -> Vec<(&'static str, u32)> {
         let mut counts = vec![
@@ -105,7 +125,14 @@ impl Model {
             ("sequence", self.sequence),
         ];
         counts.extend(self.position_rows.map(|rows| ("position_rows", rows)));
-        counts.extend(self.window.map(|window| ("window.size", window.size)));
+        counts.extend(self.value_head.map(|size| ("value_head", size)));
+        if let Some(window) = self.window {
+            counts.push(("window.size", window.size));
+            counts.extend(window.heads.map(|heads| ("window.heads", heads)));
+            counts.extend(window.kv_heads.map(|heads| ("window.kv_heads", heads)));
+            counts.extend(window.head_size.map(|size| ("window.head_size", size)));
+            counts.extend(window.value_head.map(|size| ("window.value_head", size)));
+        }
         if let Some(delta_net) = self.delta_net {
             counts.push(("delta_net.key_heads", delta_net.key_heads));
             counts.push(("delta_net.value_heads", delta_net.value_heads));
@@ -143,8 +170,11 @@ impl Model {
 
     /// At least as many weights as the layers have, in numbers that cannot overflow.
     fn most_weights(&self) -> f64 {
-        let [layers, hidden, heads, kv_heads] = [self.layers, self.hidden, self.heads, self.kv_heads].map(f64::from);
-        let (mut head, mut narrow) = (f64::from(self.head_size), hidden);
+        let [full, windows] = [Mixer::Attention, Mixer::Window].map(|mixer| self.heads(mixer));
+        let most = |of: fn(Heads) -> u32| f64::from(of(full).max(of(windows)));
+        let (heads, kv_heads) = (most(|heads| heads.queries), most(|heads| heads.keys));
+        let [layers, hidden] = [self.layers, self.hidden].map(f64::from);
+        let (mut head, mut narrow) = (most(|heads| heads.size.max(heads.value)), hidden);
         if let Some(LatentAttention { query, key_value, rotary, value_head }) = self.latent {
             head = head.max(f64::from(value_head));
             narrow += f64::from(query.unwrap_or(0)) + f64::from(key_value) + f64::from(rotary);

@@ -58,7 +58,7 @@ fn latent_attention_has_narrow_matrices_and_norms() {
 #[test]
 fn a_window_leaves_out_what_its_layers_do_not_see() {
     let of = |size, chunked| {
-        let window = Some(AttentionWindow { size, layers: Some(2), full_every: None, chunked });
+        let window = Some(AttentionWindow { size, layers: Some(2), chunked, ..AttentionWindow::default() });
         let model = Model { window, ..plain() };
         [0, 2].map(|layer| model.attended_width(model.kind(layer), 1000))
     };
@@ -72,14 +72,14 @@ fn a_window_leaves_out_what_its_layers_do_not_see() {
     close(of(250, true), 0.25);
     close(of(1000, false), 1.0);
     close(of(4096, true), 1.0);
-    let half = Some(AttentionWindow { size: 250, layers: Some(2), full_every: None, chunked: false });
+    let half = Some(AttentionWindow { size: 250, layers: Some(2), ..AttentionWindow::default() });
     // Two layers of each: 4 flop x 1000 x 128 x (2 + 2 x 0.4375).
     assert_eq!(Model { window: half, ..plain() }.attention_flop(1000), Flop::new(512_000.0 * 2.875));
 }
 
 #[test]
 fn kinds_take_turns_where_a_file_says_so() {
-    let window = Some(AttentionWindow { size: 64, layers: None, full_every: Some(3), chunked: false });
+    let window = Some(AttentionWindow { size: 64, full_every: Some(3), ..AttentionWindow::default() });
     let sparse = Some(Experts { every: Some(2), ..experts(Some(1)) });
     let model = Model { window, experts: sparse, ..testing::model(8, 128) };
     let letters = |layer| match model.kind(layer) {
@@ -253,9 +253,9 @@ fn norms_and_biases_are_those_that_are_there() {
 fn what_cannot_be_is_refused_at_its_field() {
     let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
     assert_eq!(wrong(Model { experts: Some(experts(Some(4))), ..plain() }), ["experts.dense_layers"]);
-    let window = AttentionWindow { size: 0, layers: Some(5), full_every: None, chunked: false };
+    let window = AttentionWindow { size: 0, layers: Some(5), ..AttentionWindow::default() };
     assert_eq!(wrong(Model { window: Some(window), ..plain() }), ["window.size", "window.layers"]);
-    let window = AttentionWindow { size: 1, layers: Some(2), full_every: Some(5), chunked: false };
+    let window = AttentionWindow { size: 1, layers: Some(2), full_every: Some(5), ..AttentionWindow::default() };
     assert_eq!(wrong(Model { window: Some(window), ..plain() }), ["window.full_every", "window.full_every"]);
     let every = Experts { every: Some(4), ..experts(Some(1)) };
     assert_eq!(wrong(Model { experts: Some(every), ..plain() }), ["experts.every"]);

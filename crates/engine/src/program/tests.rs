@@ -6,7 +6,7 @@ pub(crate) mod split_backward;
 use std::sync::Arc;
 
 use super::*;
-use crate::model::{LayerPattern, Model};
+use crate::model::{AttentionWindow, LayerPattern, Model};
 use crate::plan::{
     Extent, Extents, Format, Operator, Optimizer, Placement, Precision, Recompute, Reduction, Schedule, Secondary,
     Sharding, Size,
@@ -134,6 +134,21 @@ fn backward_passes_keys_values_and_their_gradients_around() {
     // Per layer 512 tokens of each of 2 ranks, keys and values 2 x 1024 wide in bf16: of 4 MiB one rank
     // receives 2 MiB, once in forward and twice in backward, in 8 layers.
     close(built(&scenario).volume(0).bytes[0].get() - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
+}
+
+/// Of 8 layers 5 have a window, with 4 heads of keys and of values of 128 channels each, and 3 have 16 heads of 64: 1024 and 2048
+/// numbers of each token.
+#[test]
+fn context_ranks_pass_the_keys_and_values_that_a_layer_has() {
+    let mut scenario = testing::scenario();
+    let mut model = testing::of_kinds(testing::model(8, 1024), 10);
+    model.window = model.window.map(|window| AttentionWindow { kv_heads: Some(4), ..window });
+    scenario.model = Arc::new(model);
+    scenario.plan.sharding = testing::ddp();
+    let alone = built(&scenario).volume(0).bytes[0].get();
+    scenario.plan.context = 2;
+    let passed = 3.0 * 512.0 * 2.0 * (5.0 * 1024.0 + 3.0 * 2048.0);
+    close(built(&scenario).volume(0).bytes[0].get() - alone, passed);
 }
 
 /// Of each token gates, inputs, `B`, `C` and steps go out and outputs come back, 2 x 2048 + 2 x 512 + 16 + 2048 numbers in bf16,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cost::{
     Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
 };
-use crate::model::{LayerKind, PerKind};
+use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
 use crate::plan::pass::{Direction, Pass};
 use crate::plan::{Accumulation, Format, Reduction};
 use crate::scenario::{Layout, Scenario};
@@ -41,8 +41,8 @@ pub(super) struct LayerCosts {
 pub(crate) struct UnitWork {
     layers: PerKind<LayerCosts>,
     tensor: TensorTransfers,
-    /// Keys and values, once around the context ranks.
-    keys_values: Transfer,
+    /// Keys and values, once around the context ranks: those of attention to everything, and of a window.
+    keys_values: [Transfer; 2],
     /// The heads of a state space, to the context ranks that have some of them and back.
     heads: Transfer,
     experts: ExpertTransfers,
@@ -72,8 +72,14 @@ impl UnitWork {
             .indexer
             .zip(model.latent)
             .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
-        let width = compressed.unwrap_or_else(|| model.kv_width() as f64 / f64::from(layout.tensor));
-        let kv = rates.tokens() * width * f64::from(layout.context);
+        let width = |mixer| {
+            let kind = LayerKind::new(mixer, LayerMlp::None);
+            compressed.unwrap_or_else(|| model.kv_width(kind) as f64 / f64::from(layout.tensor))
+        };
+        let keys_values = |mixer| {
+            let kv = rates.tokens() * width(mixer) * f64::from(layout.context);
+            rates.gather(Payload::plain(kv, storage), layout.context_group())
+        };
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);
         if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
@@ -90,9 +96,9 @@ impl UnitWork {
             tensor,
             experts,
             keys_values: if layout.context > 1 {
-                rates.gather(Payload::plain(kv, storage), layout.context_group())
+                [Mixer::Attention, Mixer::Window].map(keys_values)
             } else {
-                Transfer::default()
+                <[Transfer; 2]>::default()
             },
             heads: rates.heads_exchange(layout),
         }
@@ -209,10 +215,11 @@ impl<'a> UnitCosts<'a> {
             transfer,
             contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing().get())),
         };
+        let keys_values = |mixer| self.work.keys_values[usize::from(mixer == Mixer::Window)];
         let exchange = match id? {
-            ExchangeId::KeysValues => context(self.work.keys_values),
+            ExchangeId::KeysValues(mixer) => context(keys_values(mixer)),
             ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(self.work.heads) },
-            ExchangeId::KeysValuesGradients => context(self.work.keys_values + self.work.keys_values),
+            ExchangeId::KeysValuesGradients(mixer) => context(keys_values(mixer) + keys_values(mixer)),
             ExchangeId::Forward => tensor(*forward),
             ExchangeId::ForwardBeside => tensor(*overlapped_forward),
             ExchangeId::LayerForward => tensor(*forward + *forward),
@@ -263,7 +270,7 @@ impl<'a> UnitCosts<'a> {
         }
         let around_mlp = has(Sublayer::Mlp) && again.mlp.whole;
         let mlp = if around_mlp { Exchanges::around(kind, Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
-        let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues);
+        let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues(kind.mixer));
         Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
     }
 

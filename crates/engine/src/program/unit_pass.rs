@@ -94,10 +94,10 @@ impl Traversal {
 /// costs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExchangeId {
-    /// Keys and values, around the context ranks.
-    KeysValues,
+    /// Keys and values of attention, around the context ranks.
+    KeysValues(Mixer),
     /// Keys and values with their gradients.
-    KeysValuesGradients,
+    KeysValuesGradients(Mixer),
     /// The heads of a state space, from ranks that have all of them for their part of the sequence to ranks that have some for
     /// all of it, and back.
     Heads,
@@ -157,15 +157,15 @@ impl Exchanges {
         if !sublayer.is_in(kind) {
             return Self::NONE;
         }
+        let mixer = if sublayer == Sublayer::Attention { kind.mixer } else { Mixer::None };
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
         let (keys_values, after, beside) = match pass {
-            Pass::Forward => (ExchangeId::KeysValues, ExchangeId::Forward, ExchangeId::ForwardBeside),
+            Pass::Forward => (ExchangeId::KeysValues(mixer), ExchangeId::Forward, ExchangeId::ForwardBeside),
             Pass::Backward | Pass::BackwardInputs => {
-                (ExchangeId::KeysValuesGradients, ExchangeId::Backward, ExchangeId::BackwardBeside)
+                (ExchangeId::KeysValuesGradients(mixer), ExchangeId::Backward, ExchangeId::BackwardBeside)
             }
             Pass::BackwardWeights => return Self::NONE,
         };
-        let mixer = if sublayer == Sublayer::Attention { kind.mixer } else { Mixer::None };
         let keys_values = mixer.attends().then_some(keys_values);
         let before = (mixer == Mixer::Mamba).then_some(ExchangeId::Heads);
         Self { before, after: Some(after), beside: [keys_values, Some(beside), None] }

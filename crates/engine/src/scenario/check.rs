@@ -3,6 +3,7 @@
 mod operators;
 mod tuning;
 
+use crate::model::Mixer;
 use crate::plan::{Extent, Format, GradientFormat, Module, Plan, Recompute, Size, StageSizes};
 use crate::units::significant;
 
@@ -184,12 +185,17 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     // node.
     let straddles = |size: u32| total > per_node && !per_node.is_multiple_of(size) && !size.is_multiple_of(per_node);
     // With grouped queries each rank has some of the key and value heads, or several ranks hold the same one.
-    let shares = |size: u32| model.kv_heads.is_multiple_of(size) || size.is_multiple_of(model.kv_heads);
+    let heads = [Mixer::Attention, Mixer::Window].map(|mixer| model.heads(mixer));
+    let undivided = |size: u32| heads.iter().map(|heads| heads.queries).find(|queries| !queries.is_multiple_of(size));
+    let unshared = |size: u32| {
+        let shares = |keys: u32| keys.is_multiple_of(size) || size.is_multiple_of(keys);
+        heads.iter().find(|heads| !shares(heads.keys) && heads.keys != heads.queries).map(|heads| heads.keys)
+    };
     let divides = |size: u32| {
-        let kv = shares(size) || model.kv_heads == model.heads;
         let delta_net = model.delta_net.is_none_or(|delta_net| delta_net.key_heads.is_multiple_of(size));
         let mamba = model.mamba.is_none_or(|mamba| mamba.groups.is_multiple_of(size));
-        [model.heads.is_multiple_of(size), kv, delta_net, mamba, model.undivided_mlp(size).is_none(), !straddles(size)]
+        let mlp = model.undivided_mlp(size).is_none();
+        [undivided(size).is_none(), unshared(size).is_none(), delta_net, mamba, mlp, !straddles(size)]
     };
     let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
     checks.refuse(
@@ -201,8 +207,8 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let right = |size: &u32| divides(*size).into_iter().all(|divides| divides);
     let what = || {
         let named = [
-            format!("the {} heads of {}", model.heads, model.name),
-            format!("its {} key and value heads", model.kv_heads),
+            format!("the {} heads of {}", undivided(tensor).unwrap_or(model.heads), model.name),
+            format!("its {} key and value heads", unshared(tensor).unwrap_or(model.kv_heads)),
             format!("the {} key heads of its gated delta net", model.delta_net.map_or(0, |net| net.key_heads)),
             format!("the {} groups of its state space", model.mamba.map_or(0, |mamba| mamba.groups)),
             format!("the MLP's width {}", model.undivided_mlp(tensor).unwrap_or(model.ffn_hidden.into())),

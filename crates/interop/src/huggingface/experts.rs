@@ -12,7 +12,7 @@ use shardscope_engine::problem::Problem;
 pub(super) const COUNT: [&str; 3] = ["n_routed_experts", "num_local_experts", "num_experts"];
 
 /// Names of the count of experts that a token visits.
-const ACTIVE: [&str; 2] = ["num_experts_per_tok", "num_experts_per_token"];
+const ACTIVE: [&str; 3] = ["num_experts_per_tok", "num_experts_per_token", "top_k_experts"];
 
 /// Names of the count of shared experts.
 const SHARED: [&str; 2] = ["n_shared_experts", "num_shared_experts"];
@@ -40,6 +40,8 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::DeepSeek(dense) => deepseek(keys, dense)?,
         ExpertRule::Llama4 => Some(llama4(keys, model.layers)?),
         ExpertRule::Nemotron => nemotron(keys, model.pattern.as_ref())?,
+        ExpertRule::Gemma4 => gemma4(keys)?,
+        ExpertRule::Mimo => mimo(keys, model.layers)?,
     };
     let Some(Widths { expert, dense, shared, dense_layers, every }) = widths else {
         model.ffn_hidden = plain(keys, family, model.hidden)?;
@@ -206,6 +208,29 @@ fn nemotron(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Optio
     let dense = if plain { keys.needed("ffn_hidden", &["intermediate_size"])? } else { 0 };
     keys.skip(&["intermediate_size"]);
     Ok(Some(Widths { expert, dense, shared, dense_layers: 0, every: 1 }))
+}
+
+/// An MLP stands beside the experts, which is an expert that every token visits.
+fn gemma4(keys: &mut Keys<'_>) -> Result<Option<Widths>, Problem> {
+    if !keys.switch_or("experts", "enable_moe_block", false)? {
+        return Ok(None);
+    }
+    let expert = keys.needed("experts.ffn_hidden", &["moe_intermediate_size"])?;
+    let shared = Some(keys.needed("experts.shared_ffn", &["intermediate_size"])?);
+    Ok(Some(Widths { expert, dense: 0, shared, dense_layers: 0, every: 1 }))
+}
+
+/// A switch for each layer says whether it has experts.
+fn mimo(keys: &mut Keys<'_>, layers: u32) -> Result<Option<Widths>, Problem> {
+    let listed = keys.list("moe_layer_freq")?.unwrap_or_default();
+    let has = |layer: u32| listed.get(layer as usize).is_none_or(|has| has.as_u64() == Some(1));
+    let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
+    let (dense_layers, every) = pattern(keys, &with, "moe_layer_freq");
+    let expert = keys.needed("experts.ffn_hidden", &["moe_intermediate_size"])?;
+    let dense = keys.needed("ffn_hidden", &["intermediate_size"])?;
+    let shared = keys.count("shared experts", &SHARED)?.filter(|count| *count > 0);
+    let shared = shared.map(|count| count.saturating_mul(expert));
+    Ok(Some(Widths { expert, dense, shared, dense_layers, every }))
 }
 
 /// How many experts a configuration says that its class does not have.

@@ -67,6 +67,8 @@ pub(super) enum Norms {
     Count(u32),
     /// 1 where this switch is on: the halves run side by side.
     OneIf(&'static str),
+    /// 4, or 7 where this switch is on: an MLP beside experts has norms of its own.
+    MoreIf(&'static str),
     Falcon,
 }
 
@@ -137,6 +139,10 @@ pub(super) enum WindowRule {
     Qwen,
     /// All but each fourth, in chunks.
     Llama4,
+    /// Those that are listed, else all but each sixth, of heads that the keys of all layers say.
+    Gemma4,
+    /// Those that are listed, of heads that keys of their own say.
+    Mimo,
 }
 
 /// Which layers have a gated delta net.
@@ -165,6 +171,10 @@ pub(super) enum ExpertRule {
     Llama4,
     /// In the layers of a pattern, with a shared expert.
     Nemotron,
+    /// In all layers, beside an MLP, or in none.
+    Gemma4,
+    /// In the layers of a list of switches.
+    Mimo,
 }
 
 const ATTENTION: Has = Has::If("attention_bias", false);
@@ -243,7 +253,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 49] = [
+const FAMILIES: [Family; 51] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
@@ -271,6 +281,10 @@ const FAMILIES: [Family; 49] = [
     // The published file of Gemma 3 4B has neither.
     Family { name: "gemma3_text", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), qk_norm: QK_HEAD,
         window: WindowRule::AllBut(6, 4096), unsaid: &[("num_attention_heads", 8), ("vocab_size", 262_208)], ..GEMMA },
+    // Without the classes' embeddings for each layer, and without layers that share keys.
+    Family { name: "gemma4_text", kv_heads: KvHeads::Heads, norms: Norms::MoreIf("enable_moe_block"), qk_norm: QK_HEAD,
+        window: WindowRule::Gemma4, experts: ExpertRule::Gemma4, biases: BiasRules::attention(ATTENTION),
+        unsaid: &[("head_dim", 256), ("global_head_dim", 512)], ..GEMMA },
     PHI,
     Family { name: "phi-msft", four_times: true, ..PHI },
     Family { name: "phi3", window: WindowRule::All(None), biases: BiasRules::NONE,
@@ -302,6 +316,8 @@ const FAMILIES: [Family; 49] = [
     Family { name: "gpt_oss", kv_heads: KvHeads::Constant(8), head_size: Some(64), biases: BiasRules { mlp: Has::Yes, router: Has::Yes,
             sinks: Has::Yes, ..BiasRules::attention(Has::If("attention_bias", true)) },
         window: WindowRule::AllBut(2, 128), experts: ExpertRule::All, ..LLAMA },
+    // The code beside its weights (XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py): its sinks are no parameters.
+    Family { name: "mimo_v2_flash", window: WindowRule::Mimo, experts: ExpertRule::Mimo, ..LLAMA },
     Family { name: "deepseek_v2", experts: ExpertRule::DeepSeek(0), ..DEEPSEEK_V3 },
     DEEPSEEK_V3,
     Family { name: "deepseek_v32", indexer: true, ..DEEPSEEK_V3 },

@@ -3,7 +3,7 @@
 use shardscope_engine::model::{Biases, Indexer, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule};
+use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule, WindowRule};
 use super::keys::Keys;
 use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
@@ -27,9 +27,22 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     let latent = latent(keys, family)?;
     let head_size = match latent {
         Some((_, head)) => head,
+        None if matches!(family.window, WindowRule::Gemma4) => {
+            keys.needed_or(family, "head_size", &["global_head_dim"])?
+        }
         None => head_size(keys, family, hidden, heads)?,
     };
-    let kv_heads = if latent.is_some() { heads } else { kv_heads(keys, family, heads)? };
+    let values_are_keys =
+        matches!(family.window, WindowRule::Gemma4) && keys.switch_or("values_are_keys", "attention_k_eq_v", false)?;
+    let kv_heads = match latent {
+        Some(_) => heads,
+        None if values_are_keys => keys.needed("kv_heads", &["num_global_key_value_heads"])?,
+        None => kv_heads(keys, family, heads)?,
+    };
+    let value_head = match family.window {
+        WindowRule::Mimo => keys.count("value_head", &["v_head_dim"])?.filter(|size| *size != head_size),
+        _ => None,
+    };
     let vocab = keys.needed_or(family, "vocab", &["vocab_size"])?;
     let (sequence, limit) = sequence(keys, family)?;
     // A learned table keeps its rows, however long the sequences are that it is trained with.
@@ -44,6 +57,8 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         heads,
         kv_heads,
         head_size,
+        value_head,
+        values_are_keys,
         ffn_hidden: 0,
         gated: family.gated,
         vocab,
@@ -230,6 +245,7 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
     match family.norms {
         Norms::Count(count) => Ok(count),
         Norms::OneIf(switch) => Ok(if keys.switch_or("norms of 1", switch, false)? { 1 } else { 2 }),
+        Norms::MoreIf(switch) => Ok(if keys.switch_or("norms of 7", switch, false)? { 7 } else { 4 }),
         Norms::Falcon => {
             let parallel = keys.switch_or("norms of 1", "parallel_attn", true)?;
             // Falcon-40B has a norm for each half, side by side; Falcon-7B shares one.

@@ -311,7 +311,8 @@ fn the_sequence_is_the_users_and_4096_at_most_is_assumed() {
 #[test]
 fn windows_are_those_of_their_layers() {
     let window = |name: &str| import(&fixture(name)).unwrap().made.model.window;
-    let of = |size, layers, full_every| Some(AttentionWindow { size, layers, full_every, chunked: false });
+    let of =
+        |size, layers, full_every| Some(AttentionWindow { size, layers, full_every, ..AttentionWindow::default() });
     // A switch is off, whatever the size says.
     assert_eq!(window("qwen2-7b"), None);
     assert_eq!(window("mixtral-8x7b"), None, "null");
@@ -320,12 +321,59 @@ fn windows_are_those_of_their_layers() {
     assert_eq!(window("gemma-2-2b"), of(4096, None, Some(2)));
     assert_eq!(window("gemma-3-1b"), of(512, None, Some(6)));
     // All but each fourth.
-    let chunks = AttentionWindow { size: 8192, layers: None, full_every: Some(4), chunked: true };
+    let chunks = AttentionWindow { size: 8192, full_every: Some(4), chunked: true, ..AttentionWindow::default() };
     assert_eq!(window("llama-4-scout"), Some(chunks));
     let some = changed("qwen2-7b", json!({"use_sliding_window": true, "max_window_layers": 20})).unwrap();
     assert_eq!(some.made.model.window, of(131_072, Some(8), None));
     let listed = json!({"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]});
     assert_eq!(changed("gemma-2-2b", listed).unwrap().made.model.window, of(4096, Some(2), None));
+}
+
+/// The keys of XiaomiMiMo/MiMo-V2-Flash and google/gemma-4-26B-A4B that make their shapes.
+#[test]
+fn windows_may_have_heads_of_their_own() {
+    let every = |count: usize, full: Value, window: Value| -> Vec<Value> {
+        (1..=count).map(|layer| if layer % 6 == 0 { full.clone() } else { window.clone() }).collect()
+    };
+    let mut pattern = every(48, json!(0), json!(1));
+    pattern[0] = json!(0);
+    let mut experts = vec![1; 48];
+    experts[0] = 0;
+    let mimo = json!({
+        "model_type": "mimo_v2_flash", "num_hidden_layers": 48, "hidden_size": 4096, "num_attention_heads": 64,
+        "num_key_value_heads": 4, "head_dim": 192, "v_head_dim": 128, "intermediate_size": 16384, "vocab_size": 152_576,
+        "max_position_embeddings": 262_144, "sliding_window": 128, "sliding_window_size": 128, "swa_num_attention_heads": 64,
+        "swa_num_key_value_heads": 8, "swa_head_dim": 192, "swa_v_head_dim": 128, "hybrid_layer_pattern": pattern,
+        "moe_layer_freq": experts, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": null,
+        "num_experts_per_tok": 8, "n_group": 1, "topk_group": 1, "attention_bias": false, "tie_word_embeddings": false,
+    });
+    let made = import(&mimo.to_string()).unwrap().made;
+    // As tests of presets compute them by hand.
+    assert_eq!(made.parameters, 308_778_369_024 + 97 * 4096);
+    let window = made.model.window.unwrap();
+    assert_eq!((window.full_every, window.full_first, window.kv_heads), (Some(6), true, Some(8)));
+    assert_eq!((made.model.value_head, made.model.experts.unwrap().dense_layers), (Some(128), Some(1)));
+    let gemma = |changes: Value| {
+        let mut text = json!({
+            "model_type": "gemma4_text", "num_hidden_layers": 30, "hidden_size": 2816, "num_attention_heads": 16,
+            "num_key_value_heads": 8, "num_global_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
+            "attention_k_eq_v": true, "enable_moe_block": true, "intermediate_size": 2112, "moe_intermediate_size": 704,
+            "num_experts": 128, "top_k_experts": 8, "sliding_window": 1024, "vocab_size": 262_144,
+            "layer_types": every(30, json!("full_attention"), json!("sliding_attention")), "tie_word_embeddings": true,
+            "max_position_embeddings": 262_144, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0,
+        });
+        for (key, change) in changes.as_object().unwrap() {
+            text[key] = change.clone();
+        }
+        import(&json!({"text_config": text, "model_type": "gemma4"}).to_string())
+    };
+    let made = gemma(json!({})).unwrap().made;
+    assert_eq!(made.parameters, 25_232_441_344 + 211 * 2816 + 25 * 512 + 5 * 1024);
+    assert_eq!(made.active_parameters, made.parameters - 30 * 120 * 3 * 2816 * 704);
+    // Keys of their own layers and inputs for each layer are another model.
+    for key in ["hidden_size_per_layer_input", "num_kv_shared_layers"] {
+        assert!(gemma(json!({key: 256})).unwrap_err().field.ends_with(key));
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use shardscope_engine::problem::Problem;
 
 /// The window of a model of so many layers.
 pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<AttentionWindow>, Problem> {
-    let listed = listed(keys, layers)?;
+    let listed = listed(keys, family, layers)?;
     let (size, usual) = match family.window {
         WindowRule::None => return Ok(None),
         WindowRule::All(usual) => (size(keys, usual)?, Windows::all_but_every(layers, None)),
@@ -21,17 +21,42 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         }
         WindowRule::Qwen => qwen(keys, layers)?,
         WindowRule::Llama4 => (llama4(keys)?, Windows::all_but_every(layers, Some(4))),
+        WindowRule::Gemma4 => (size(keys, Some(512))?, Windows::all_but_every(layers, Some(6))),
+        WindowRule::Mimo => {
+            // Other names of the same.
+            keys.skip(&["sliding_window_size", "attention_chunk_size"]);
+            (size(keys, None)?, Windows::all_but_every(layers, None))
+        }
     };
-    let Windows { layers, full_every, any } = listed.unwrap_or(usual);
+    let Windows { layers: window, any } = listed.unwrap_or(usual);
     let chunked = matches!(family.window, WindowRule::Llama4);
-    let size = size.filter(|size| *size > 0 && any);
-    Ok(size.map(|size| AttentionWindow { size, layers, full_every, chunked }))
+    let Some(size) = size.filter(|size| *size > 0 && any) else { return Ok(None) };
+    own_heads(keys, family, AttentionWindow { size, chunked, ..window }).map(Some)
+}
+
+/// The window with the heads of its layers, where these have others than the rest.
+fn own_heads(keys: &mut Keys<'_>, family: &Family, window: AttentionWindow) -> Result<AttentionWindow, Problem> {
+    Ok(match family.window {
+        WindowRule::Gemma4 => AttentionWindow {
+            kv_heads: Some(keys.needed("window.kv_heads", &["num_key_value_heads"])?),
+            head_size: Some(keys.needed_or(family, "window.head_size", &["head_dim"])?),
+            ..window
+        },
+        WindowRule::Mimo => AttentionWindow {
+            heads: keys.count("window.heads", &["swa_num_attention_heads"])?,
+            kv_heads: keys.count("window.kv_heads", &["swa_num_key_value_heads"])?,
+            head_size: keys.count("window.head_size", &["swa_head_dim"])?,
+            value_head: keys.count("window.value_head", &["swa_v_head_dim"])?,
+            ..window
+        },
+        _ => window,
+    })
 }
 
 /// The layers that have a window, as the format says it.
 struct Windows {
-    layers: Option<u32>,
-    full_every: Option<u32>,
+    /// With a size that is still to be said.
+    layers: AttentionWindow,
     any: bool,
 }
 
@@ -39,36 +64,48 @@ impl Windows {
     /// All layers but the last of every so many.
     fn all_but_every(layers: u32, full_every: Option<u32>) -> Self {
         let full_every = full_every.filter(|every| *every <= layers);
-        Self { layers: None, full_every, any: full_every != Some(1) }
+        Self { layers: AttentionWindow { full_every, ..AttentionWindow::default() }, any: full_every != Some(1) }
     }
 
     /// The first layers.
     fn first(count: u32, layers: u32) -> Self {
-        Self { layers: Some(count).filter(|count| *count < layers), full_every: None, any: count > 0 }
+        let layers = Some(count).filter(|count| *count < layers);
+        Self { layers: AttentionWindow { layers, ..AttentionWindow::default() }, any: count > 0 }
     }
 }
 
-/// The layers that `layer_types` gives a window; what else than attention a layer can be is refused.
-fn listed(keys: &mut Keys<'_>, layers: u32) -> Result<Option<Windows>, Problem> {
-    let Some(types) = keys.list("layer_types")? else { return Ok(None) };
+/// The layers that a list gives a window; what else than attention a layer can be is refused.
+fn listed(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<Windows>, Problem> {
+    let key = if matches!(family.window, WindowRule::Mimo) { "hybrid_layer_pattern" } else { "layer_types" };
+    let Some(types) = keys.list(key)? else { return Ok(None) };
     let mut full = Vec::new();
     for kind in types {
-        match kind.as_str() {
-            Some("full_attention") => full.push(true),
-            Some("sliding_attention" | "chunked_attention") => full.push(false),
+        match (kind.as_str(), kind.as_u64()) {
+            (Some("full_attention"), _) | (_, Some(0)) => full.push(true),
+            (Some("sliding_attention" | "chunked_attention"), _) | (_, Some(1)) => full.push(false),
             _ => {
                 let what = format!("has a layer of {}, which is no attention: a hybrid", shown(kind));
-                return Err(keys.error("layer_types", what, "only plain decoders can be imported"));
+                return Err(keys.error(key, what, "only plain decoders can be imported"));
             }
         }
     }
     full.resize(layers as usize, true);
-    let place = keys.place("layer_types");
+    let place = keys.place(key);
     let with = full.iter().filter(|full| !**full).count() as u32;
-    let is_last = |every: &u32| full.iter().zip(1..).all(|(full, count)| *full == u32::is_multiple_of(count, *every));
-    if let Some(every) = (2..=layers).find(is_last).filter(|_| with < layers) {
-        keys.report.take("window.full_every", every, place);
-        return Ok(Some(Windows::all_but_every(layers, Some(every))));
+    // The last of every so many, whatever the first layer of all is, or the first of every so many.
+    let periods = [(false, false), (true, false), (false, true)].into_iter();
+    let periods = periods.flat_map(|(full_first, full_leads)| {
+        (2..=layers).map(move |every| AttentionWindow {
+            full_every: Some(every),
+            full_first,
+            full_leads,
+            ..AttentionWindow::default()
+        })
+    });
+    let fits = |window: &AttentionWindow| full.iter().zip(0..).all(|(full, layer)| *full != window.is_in(layer));
+    if let Some(window) = periods.filter(|_| 0 < with && with < layers).find(fits) {
+        keys.report.take("window.full_every", window.full_every.unwrap_or_default(), place);
+        return Ok(Some(Windows { layers: window, any: true }));
     }
     keys.report.take("window.layers", with, place);
     let first = full.iter().take(with as usize).all(|full| !full);

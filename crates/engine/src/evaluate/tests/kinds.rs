@@ -46,6 +46,15 @@ fn a_step_is_the_sum_of_the_layers_that_there_are() {
     }
 }
 
+/// Layers whose keys are their values have 3 + 8 squares of the width in weights. Of those with a window 8 heads of keys and of
+/// values serve 16 of queries, each of twice as many channels: 2 + 1 + 1 + 2 + 8 squares, and twice the width of scores. Of
+/// six layers the first and the last of every three see everything.
+#[test]
+fn windows_may_have_heads_of_their_own() {
+    let expected = 3.0 * layer(11.0, 1.0) + 3.0 * layer(14.0, 2.0 * 0.234_375);
+    close(evaluate(&of_kinds(10)).time.compute.get(), expected);
+}
+
 /// Twelve layers, attention and an MLP in turns, are six that have both, and so with experts; tensor ranks exchange as much,
 /// and experts may have a mesh of their own.
 #[test]

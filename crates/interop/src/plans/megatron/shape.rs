@@ -149,6 +149,8 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         latent: None,
         indexer: None,
         output_gate: false,
+        value_head: None,
+        values_are_keys: false,
         window: window.and_then(|window| attention_window(&window.text)),
         delta_net: None,
         experts,
@@ -253,7 +255,7 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
 /// `(4096, 0)` looks back over 4096 tokens.
 fn attention_window(text: &str) -> Option<AttentionWindow> {
     let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
-    Some(AttentionWindow { size, layers: None, full_every: None, chunked: false })
+    Some(AttentionWindow { size, ..AttentionWindow::default() })
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
