@@ -18,6 +18,7 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::collective::{Payload, Transfer};
+use super::device_time::DeviceTime;
 use super::rates::Rates;
 
 /// The exchanges of one layer's tokens with its experts, for each micro-batch.
@@ -27,6 +28,22 @@ pub struct ExpertTransfers {
     pub dispatch: PerDirection<Transfer>,
     /// Experts' outputs back to their tokens; in backward the gradients of outputs to the experts.
     pub combine: PerDirection<Transfer>,
+}
+
+/// Time of the casts around these exchanges, where tokens travel in fewer bits than are computed in.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct ExchangeCasts {
+    /// On the ranks that have the tokens.
+    pub tokens: PerDirection<DeviceTime>,
+    /// On the ranks that have their experts.
+    pub experts: PerDirection<DeviceTime>,
+}
+
+impl ExchangeCasts {
+    /// All of a direction.
+    pub fn sum(&self) -> PerDirection<DeviceTime> {
+        PerDirection::from_fn(|direction| *self.tokens.get(direction) + *self.experts.get(direction))
+    }
 }
 
 impl Rates<'_> {
@@ -68,6 +85,37 @@ impl Rates<'_> {
         };
         let DispatchFormats { dispatch, combine } = self.scenario.dispatch_formats();
         ExpertTransfers { dispatch: dispatch.map(way), combine: combine.map(way) }
+    }
+
+    /// The casts around the exchanges of a layer's tokens. A token is cast once before it is copied for its experts, and each
+    /// copy where it is received; what experts put out, each copy on both sides. A cast reads the wider format and writes the
+    /// narrower one, or the other way round. Products in 8 bits and fewer take what comes in 8 bits as it is: their own casts,
+    /// which are in their efficiency, are then those of the sender.
+    pub(super) fn exchange_casts(&self, kind: LayerKind) -> ExchangeCasts {
+        let Scenario { model, plan, .. } = self.scenario;
+        let Some(experts) = model.experts.filter(|_| self.experts_apart(kind) && plan.experts.ranks > 1) else {
+            return ExchangeCasts::default();
+        };
+        let (hidden, own) = (f64::from(model.routed_hidden()), self.tokens() / f64::from(plan.tensor));
+        let routed = self.routed(experts.active.into()) * self.experts.load;
+        let cast = |rows: Count, format: Format| {
+            let bytes = exchanged(rows * hidden, format).bytes() + rows * hidden * self.storage();
+            let narrow = Bytes::new(format.bytes()) < self.storage();
+            DeviceTime::traffic(if narrow { self.memory_pass(bytes) } else { Seconds::ZERO })
+        };
+        let taken = |format: Format| plan.precision.is_low() && format == Format::Fp8;
+        let to = |format: Format| {
+            if taken(format) { [DeviceTime::default(); 2] } else { [own, routed].map(|rows| cast(rows, format)) }
+        };
+        let back = |format: Format| [own * f64::from(experts.active), routed].map(|rows| cast(rows, format));
+        let DispatchFormats { dispatch, combine } = self.scenario.dispatch_formats();
+        let forward = [to(dispatch.forward), back(combine.forward)];
+        let backward = [to(combine.backward), back(dispatch.backward)];
+        let [tokens, experts] = [0, 1].map(|side| {
+            let all = |[to, back]: [[DeviceTime; 2]; 2]| to[side] + back[side];
+            PerDirection { forward: all(forward), backward: all(backward) }
+        });
+        ExchangeCasts { tokens, experts }
     }
 
     /// Tokens to their experts in a format, or back.

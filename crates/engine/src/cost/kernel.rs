@@ -65,6 +65,7 @@ impl Rates<'_> {
         both.push(self.streaming("norms and residuals", residual * f64::from(kind.halves())));
         both.push(self.streaming("activation function", ffn + experts));
         both.push(self.streaming("tokens to experts' order and back", permute * 2.0));
+        both.push(self.moving("tokens cast for their exchanges and back", self.exchange_casts(kind).sum()));
         both.push(self.dequantising(kind));
         both.push(self.adapters(kind));
         both.retain(|kernel| kernel.forward.time != DeviceTime::default());
@@ -237,12 +238,17 @@ impl Rates<'_> {
 
     /// The kernel of operators that only move data.
     fn streaming(&self, name: &str, time: DeviceTime) -> PerDirection<Kernel> {
-        PerDirection { forward: 1.0, backward: BACKWARD_TRAFFIC }.map(|more| Kernel {
+        self.moving(name, PerDirection { forward: time, backward: time * BACKWARD_TRAFFIC })
+    }
+
+    /// The same with the time of each direction.
+    fn moving(&self, name: &str, times: PerDirection<DeviceTime>) -> PerDirection<Kernel> {
+        times.map(|time| Kernel {
             name: name.to_owned(),
             flop: Flop::ZERO,
-            bytes: self.memory * (time.time * more),
+            bytes: self.memory * time.time,
             peak: self.peak,
-            time: time * more,
+            time,
             load: Count::new(1.0),
         })
     }

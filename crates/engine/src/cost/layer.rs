@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use crate::model::LayerKind;
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
@@ -108,6 +108,19 @@ struct SublayerWork {
     backward: DeviceTime,
     weights: DeviceTime,
     selective: DeviceTime,
+}
+
+impl SublayerWork {
+    /// The same with casts in both directions, which a repeat of forward has `again`.
+    fn with_casts(self, casts: PerDirection<DeviceTime>, again: bool) -> Self {
+        let repeated = if again { casts.forward } else { DeviceTime::default() };
+        Self {
+            forward: self.forward + casts.forward,
+            backward: self.backward + casts.backward,
+            selective: self.selective + repeated,
+            ..self
+        }
+    }
 }
 
 /// Device time of element-wise operators in forward.
@@ -270,7 +283,9 @@ impl Rates<'_> {
             let plain_again = products[0] + (repeated + activations[0]) + moved_again + router_again;
             let routed_again = products[1] + activations[1] + moved_again;
             let mlp = of_mlps(plain + router, residual + permute, ffn, plain_again);
-            (mlp, of_mlps(routed, permute, experts_ffn, routed_again))
+            let experts = of_mlps(routed, permute, experts_ffn, routed_again);
+            let casts = self.exchange_casts(kind);
+            (mlp.with_casts(casts.tokens, again.experts.whole), experts.with_casts(casts.experts, again.experts.whole))
         } else {
             let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
             let all_again = products + (repeated + activations) + moved_again * 2.0 + router_again;

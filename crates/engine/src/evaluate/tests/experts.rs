@@ -235,6 +235,34 @@ fn each_direction_has_a_format() {
     near(sent(&scenario), [96.14, 186.46, 96.14, 186.46]);
 }
 
+/// A number that is cast to 8 bits is read in 2 bytes and written in 1 + 1/32, or the other way round. To its 8 experts each of
+/// 4,096 tokens of 7,168 numbers is cast once, and each of 8 copies where it arrives: 9 x 4,096 x 7,168 x 3.03125 B = 800,980,992
+/// B. Back each copy is cast on both sides, 16 rows instead of 9. Products in 8 bits take the copies as they come.
+#[test]
+fn exchanges_of_fewer_bits_have_casts_around_them() {
+    let mut scenario = on_cluster("h800-80gb", "measured", 64);
+    let experts = scenario.model.kind(60);
+    let mut time = |precision: Precision, formats: &str| {
+        scenario.plan.precision = precision;
+        scenario.plan.experts.formats = Some(formats.parse().expect("formats"));
+        let rates = Rates::new(&scenario, &Factors::default());
+        let work = rates.layer(experts);
+        let row = rates.memory_pass(Bytes::new(4096.0 * 7168.0 * 3.03125)).get();
+        [work.forward, work.backward].map(|work| work.sum().memory.get() / row)
+    };
+    for (precision, formats, [forward, backward]) in [
+        (Precision::Bf16, "fp8+bf16+bf16+bf16", [9.0, 0.0]),
+        (Precision::Bf16, "fp8+bf16+fp8+bf16", [9.0, 9.0]),
+        (Precision::Bf16, "fp8", [25.0, 25.0]),
+        (Precision::Fp8, "fp8+bf16+fp8+bf16", [0.0, 0.0]),
+        (Precision::Fp8, "fp8", [16.0, 16.0]),
+    ] {
+        let [[plain, plain_back], [cast, cast_back]] = ["bf16", formats].map(|formats| time(precision, formats));
+        assert!((cast - plain - forward).abs() < 1e-6, "{precision} {formats}: {cast}, {plain}");
+        assert!((cast_back - plain_back - backward).abs() < 1e-6, "{precision} {formats}: {cast_back}, {plain_back}");
+    }
+}
+
 /// 64 ranks of a rack of 72 GB200 exchange over its `NVLink` alone, at the 900 GB/s of a device's port, whichever tray they are in:
 /// copies for 64 (1 - C(252, 8) / C(256, 8)) = 7.676 ranks, 63 of 64 of which are others: 7.556 x 4,096 x 7,168 x 2 B take 493 us.
 /// A copy for each of 8 experts takes 514. 128 ranks need a second rack, and its network.
