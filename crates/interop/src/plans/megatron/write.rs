@@ -30,6 +30,9 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
     }
+    // Where nothing is said the program has as many as tensor ranks, whatever the stack of the plan has.
+    let (own, said) = (writer.layout.expert_tensor, writer.value(Field::ExpertTensor).is_some());
+    lines.extend((own != writer.layout.tensor && !said).then(|| Line::new("expert_tensor_parallel_size", own)));
     write_activations(&mut lines, writer);
     lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
     writer.say(Field::Accumulate);
@@ -135,6 +138,7 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
             "its experts' narrower tokens (--moe-latent-size)",
         ),
         (model.output_gate, "the gate of its attention's output"),
+        (model.value_head.is_some(), "its heads of values, of a size of their own"),
         (model.biases.is_some(), "its own set of biases"),
         (model.norms != 2, "its norms per layer"),
         (model.qk_norm == QkNorm::Width, "its norm over all heads"),
