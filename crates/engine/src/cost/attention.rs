@@ -11,6 +11,13 @@ use super::rates::Rates;
 /// Flop of flash attention's backward over its forward's: five products instead of two.
 const FLASH_BACKWARD: f64 = 2.5;
 
+/// The longest sequences of fused attention that the share of backward was fitted to.
+const FITTED_SEQUENCE: f64 = 8192.0;
+
+/// The share of forward's rate that cuDNN's backward comes to at long sequences: 516 of 595 TFLOP/s at 16,384 tokens on an H100
+/// (FlashAttention-3, arXiv 2407.08608, heads of 128 channels).
+const LONG_BACKWARD: f64 = 0.87;
+
 /// Share of an unfused softmax's traffic that one fused kernel for scale, mask and softmax leaves:
 /// the plain kernel reads and writes the scores once more for each of the three.
 const FUSED_TRAFFIC: f64 = 0.6;
@@ -123,8 +130,18 @@ impl Rates<'_> {
         let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
         let forward = products * causal / rate;
         // Scores are computed again from queries and keys, which is the fifth product.
-        let backward = FLASH_BACKWARD * forward / efficiency.attention_backward;
+        let backward = FLASH_BACKWARD * forward / self.backward_share(sequence);
         PassTimes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
+    }
+
+    /// The rate of flash attention's backward over that of forward. Where sequences are longer than any that it was fitted to,
+    /// what cuDNN's kernels lack of [`LONG_BACKWARD`] falls with the sequence: (0.87 - 0.588) 8192 / 65,536 leave 0.835.
+    fn backward_share(&self, sequence: f64) -> f64 {
+        let fitted = self.calibrated.efficiency.attention_backward;
+        if self.attention != Attention::Flash3 || sequence <= FITTED_SEQUENCE {
+            return fitted;
+        }
+        fitted.max(LONG_BACKWARD - (LONG_BACKWARD - fitted) * FITTED_SEQUENCE / sequence)
     }
 
     /// Traffic of the scores of `rows` queries.
