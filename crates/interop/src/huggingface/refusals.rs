@@ -82,9 +82,9 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
             | "use_bias"
             | "bias"
             | "lm_head_bias"
+            | "use_double_wide_mlp"
             | "qk_layernorm" => *value == true,
             "hidden_size_per_layer_input" | "num_kv_shared_layers" => value.as_u64().is_some_and(|count| count > 0),
-            "use_double_wide_mlp" => *value == true,
             "do_layer_norm_before" | "layer_norm_elementwise_affine" => *value == false,
             "word_embed_proj_dim" => keys.object.get("hidden_size") != Some(value),
             "pruned_heads" => value.as_object().is_some_and(|heads| !heads.is_empty()),
