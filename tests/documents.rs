@@ -216,13 +216,13 @@ fn every_command_has_the_flags_that_are_given() {
     assert!(count > 50, "only {count} commands: are these all?");
 }
 
-/// Each command of the README's `Three commands` works on what the one before it wrote.
+/// Each command of the README's `Four commands` works on what the one before it wrote.
 #[test]
 fn the_readme_s_commands_do_what_they_say() {
     let readme = Document::read(&fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let blocks = readme.shell.iter().map(|block| commands(block)).filter(|commands| commands.len() == 3);
-    let [block] = &blocks.collect::<Vec<_>>()[..] else { panic!("the README has one block of three commands") };
+    let blocks = readme.shell.iter().map(|block| commands(block)).filter(|commands| commands.len() == 4);
+    let [block] = &blocks.collect::<Vec<_>>()[..] else { panic!("the README has one block of four commands") };
     for command in block {
         let mut run = Command::new(env!("CARGO_BIN_EXE_shardscope"));
         let output = run.args(&command[1..]).current_dir(&folder).env("HOME", folder.path()).output().unwrap();
