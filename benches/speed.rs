@@ -53,6 +53,14 @@ fn one(criterion: &mut Criterion) {
         let name = format!("summary, layers {layers}, micro-batches {accumulate} (target 50 us)");
         criterion.bench_function(&name, |bench| bench.iter(|| summary(black_box(&scenario), &mut workspace)));
     }
+    // Mixtral 8x7B has as many layers as the dense model.
+    for ranks in [1, 8] {
+        let mut scenario = scenario(32, 1);
+        scenario.model = shardscope_presets::library().model("mixtral-8x7b").unwrap();
+        scenario.plan.experts.ranks = ranks;
+        let name = format!("summary, 32 layers of experts on {ranks} ranks (target twice the dense one)");
+        criterion.bench_function(&name, |bench| bench.iter(|| summary(black_box(&scenario), &mut workspace)));
+    }
     let scenario = scenario(32, 1);
     criterion.bench_function("full detail, 32 layers (target 2 ms)", |bench| {
         bench.iter(|| full(black_box(&scenario), &mut workspace));
