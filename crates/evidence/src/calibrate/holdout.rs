@@ -1,5 +1,5 @@
-//! Fits that leave rows out: folds of groups, whole sources, the sizes of an architecture of one source, and all that is
-//! larger than what was fitted.
+//! Fits that leave rows out: folds of groups, whole sources, the sizes of an architecture of one source, models with experts
+//! and machines one at a time, and all that is larger than what was fitted.
 //!
 //! Each is a fit of its own that starts from the solution for all rows. Not for scoring what it predicts.
 
@@ -42,6 +42,10 @@ pub enum HoldOutReason {
     Source,
     /// They are of one size, on an architecture whose rows are all of one source: without it, nothing would be left to fit.
     Size,
+    /// They are of one model with experts.
+    Model,
+    /// They are of one machine.
+    Machine,
     /// They are larger than what is fitted.
     Large,
 }
@@ -71,8 +75,8 @@ pub(super) fn source_of(model: &FitModel<'_>, row: usize) -> String {
     printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default())
 }
 
-/// Each source, each size of an architecture that one source alone has, and the large jobs of all: which rows
-/// to leave out.
+/// Each source, each size of an architecture that one source alone has, each model with experts, each machine, and the large
+/// jobs of all: which rows to leave out.
 pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
     let file = |row: usize| source_of(model, row);
     let architecture = |row: usize| model.case(row).scenario().cluster.device.architecture.as_str();
@@ -94,6 +98,22 @@ pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
             HoldOutRows::new(model, name, HoldOutReason::Size, |row| architecture(row) == own && devices(row) == size)
         }));
     }
+    // Models that differ in the number of their layers alone are one.
+    let layers = |row: usize| {
+        let model = &model.case(row).scenario().model;
+        model.experts.map(|experts| (model.hidden, experts.count, experts.active, experts.ffn_hidden))
+    };
+    let models: BTreeSet<_> = timed().filter_map(layers).collect();
+    held_out_sets.extend(models.into_iter().map(|own| {
+        let name = "models with experts, one at a time".to_owned();
+        HoldOutRows::new(model, name, HoldOutReason::Model, |row| layers(row) == Some(own))
+    }));
+    let machine = |row: usize| model.case(row).scenario().cluster.id.as_str();
+    let machines: BTreeSet<&str> = timed().map(machine).collect();
+    held_out_sets.extend(machines.into_iter().map(|own| {
+        let name = "machines, one at a time".to_owned();
+        HoldOutRows::new(model, name, HoldOutReason::Machine, |row| machine(row) == own)
+    }));
     let large = |row| devices(row) > SMALL;
     held_out_sets.push(HoldOutRows::new(model, format!("more than {SMALL} devices"), HoldOutReason::Large, large));
     held_out_sets.retain(|HoldOutRows { out, related, .. }| out.contains(&true) && related.contains(&false));
