@@ -122,7 +122,7 @@ fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Resul
 /// Refuses jobs whose costs cannot be compared with one another and with a budget: nothing is converted.
 fn priced(jobs: &[Scenario], budget: Option<&Money>, input: &ScenarioArgs) -> Result<(), Failure> {
     lacking(jobs, Figure::Cost, input)?;
-    let mut prices = jobs.iter().filter_map(|job| job.cluster.price_per_device_hour);
+    let mut prices = jobs.iter().filter_map(Scenario::price);
     let Some(first) = prices.next() else { return Ok(()) };
     let mut refusals = Refusals::default();
     if let Some(other) = prices.find(|price| price.currency != first.currency) {

@@ -56,7 +56,9 @@ pub(super) fn question(session: &Session, arguments: &SweepArgs) -> Result<searc
     let opened = session.open(&arguments.input)?;
     let [x, y] = [&arguments.x, &arguments.y].map(|axis| looked_up(session, axis, &opened, &arguments.input));
     let base = opened.scenario;
-    if let Some(problem) = arguments.metric.lacks(&base) {
+    // An axis of prices says what the scenario lacks.
+    let priced = [&arguments.x, &arguments.y].iter().any(|axis| axis.field == Field::Price);
+    if let Some(problem) = arguments.metric.lacks(&base).filter(|_| !priced) {
         return Err(vec![problem].into());
     }
     Ok(search::Sweep { base, x: x?, y: y?, tune: arguments.tune })

@@ -218,12 +218,29 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
         ("eval --global-batch 1000", "--global-batch: 1,000 sequences are no multiple of the 64 that micro-batch 1"),
         ("eval --global-batch 1000", "choose 960 or 1024"),
         ("eval --global-batch 1024 --accumulate 8", "choose --accumulate 16 or --global-batch 512"),
+        ("eval --price -1", "write a price, like \"2.50 EUR\""),
         ("eval --global-batch many", "write sequences, like 1024, tokens"),
         ("default eval", "default"),
         ("evil", "evil"),
     ] {
         assert_contains(&run(arguments).refused().join("\n"), &[part]);
     }
+}
+
+/// A price of a device-hour gives the cost, in that currency, and the command line that says it again.
+#[test]
+fn a_price_makes_a_cost() {
+    let json = json("--tokens 1T --price 2.50EUR");
+    let training = &json["training"];
+    let (cost, hours) = (number(training, "cost"), number(training, "device_hours"));
+    assert!((cost / (2.5 * hours) - 1.0).abs() < 1e-9 && training["currency"] == "EUR", "{training}");
+    assert!(
+        json["command"].as_str().is_some_and(|command| command.contains("--price '2.5 EUR'")),
+        "{}",
+        json["command"]
+    );
+    let text = run("eval --tokens 1T").stdout;
+    assert_contains(&text, &["cost", "with the price of a device-hour, like --price '2.50 EUR'"]);
 }
 
 #[test]

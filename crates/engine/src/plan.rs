@@ -15,7 +15,7 @@ mod tuning;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Share;
+use crate::units::{Money, Share};
 
 pub use batch::GlobalBatch;
 pub use choice::{
@@ -207,6 +207,8 @@ pub struct Plan {
     pub bandwidth_factor: f64,
     /// What-if factor on the device's memory.
     pub memory_factor: f64,
+    /// Price of a device-hour, where it is not the cluster's ([`crate::scenario::Scenario::price`]).
+    pub price: Option<Money>,
 }
 
 impl Plan {
@@ -278,6 +280,7 @@ impl Plan {
             flop_count: FlopCount::Parameters,
             bandwidth_factor: 1.0,
             memory_factor: 1.0,
+            price: None,
         }
     }
 

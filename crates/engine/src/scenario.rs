@@ -18,7 +18,7 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan};
 use crate::stack::{Attention, Calibration, Stack};
-use crate::units::{Bytes, short};
+use crate::units::{Bytes, Money, short};
 
 use file::printable;
 
@@ -263,6 +263,11 @@ impl Scenario {
     /// The memory of a device that the plan may fill.
     pub fn capacity(&self) -> Bytes {
         self.cluster.device.capacity() * self.plan.memory_factor
+    }
+
+    /// Price of a device-hour: the plan's own, or else the cluster's.
+    pub fn price(&self) -> Option<Money> {
+        self.plan.price.or(self.cluster.price_per_device_hour)
     }
 
     /// How many devices the job has.

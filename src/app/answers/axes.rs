@@ -29,6 +29,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         Type::Share => factors(&SHARES, own.and_then(|own| own.get())),
         Type::Batch
         | Type::Tokens
+        | Type::Money
         | Type::Switch
         | Type::Extent
         | Type::Recompute

@@ -231,6 +231,11 @@ pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<S
         Field::Bandwidth if scenario.note().is_some() => return scenario.note(),
         Field::Bandwidth => format!("the {} level's bandwidth", network()),
         Field::Memory => "a device's memory".to_owned(),
+        Field::Price if scenario.price().is_none() => {
+            return Some(
+                "Enter takes the price of a device-hour, like 2.50 EUR: then the training has a cost".to_owned(),
+            );
+        }
         _ => return None,
     };
     Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
@@ -273,6 +278,8 @@ fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Libra
         }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
         (Field::Memory, _) => format!("= {}", scenario.capacity()),
+        (Field::Price, Some(_)) => "a device-hour".to_owned(),
+        (Field::Price, None) => scenario.price().map_or_else(String::new, |price| format!("{price}, the cluster's")),
         (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),
@@ -308,6 +315,7 @@ const fn changed_by(field: Field) -> Figure {
         Field::Offload | Field::Cluster => Figure::Peak,
         Field::Pipeline | Field::Schedule | Field::StagesPerRank => Figure::Bubble,
         Field::Tokens => Figure::Days,
+        Field::Price => Figure::Cost,
         _ => Figure::StepTime,
     }
 }

@@ -85,6 +85,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::Factor
         | Type::Share
         | Type::Tokens
+        | Type::Money
         | Type::Batch
         | Type::Extent
         | Type::Recompute

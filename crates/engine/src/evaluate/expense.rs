@@ -1,7 +1,7 @@
 //! The expense of a whole training at the speed of one step: time, device-hours, money and energy. Not for the search
 //! of the shortest training ([`crate::search`]).
 
-use crate::hardware::Cluster;
+use crate::scenario::Scenario;
 use crate::units::{Joules, Money, Seconds};
 
 use super::figures::Summary;
@@ -13,7 +13,7 @@ pub struct Expense {
     pub time: Seconds,
     /// Time of all devices together: `time x devices`.
     pub device_time: Seconds,
-    /// `device-hours x price per device-hour`, where the cluster has a price.
+    /// `device-hours x price per device-hour`, where there is a price.
     pub cost: Option<Money>,
     /// `device-hours x power per device`, where the cluster states it.
     pub energy: Option<Joules>,
@@ -32,13 +32,13 @@ impl Expense {
     }
 
     /// The expense of a training of `tokens` at the speed of a summary.
-    pub fn new(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
+    pub fn new(tokens: f64, summary: &Summary, scenario: &Scenario) -> Self {
         let device_time = Seconds::new(tokens / summary.tokens_per_s_per_device);
         Self {
             time: device_time / f64::from(summary.devices),
             device_time,
-            cost: cluster.price_per_device_hour.map(|price| price * device_time.hours()),
-            energy: cluster.watts_per_device.map(|power| power * device_time),
+            cost: scenario.price().map(|price| price * device_time.hours()),
+            energy: scenario.cluster.watts_per_device.map(|power| power * device_time),
         }
     }
 }

@@ -83,9 +83,14 @@ fn all(takes: Type) -> Vec<Value> {
             .map(Value::DispatchFormats)
             .to_vec(),
         Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),
-        Type::Id | Type::Count(..) | Type::Factor | Type::Share | Type::Tokens | Type::Batch | Type::Extent => {
-            Vec::new()
-        }
+        Type::Id
+        | Type::Count(..)
+        | Type::Factor
+        | Type::Share
+        | Type::Tokens
+        | Type::Money
+        | Type::Batch
+        | Type::Extent => Vec::new(),
     }
 }
 
@@ -116,6 +121,7 @@ fn number(value: &Value) -> Option<f64> {
             Some(f64::from(*count))
         }
         Value::Number(number) => Some(*number),
+        Value::Money(money) => Some(money.amount),
         Value::Recompute(recompute) => Some(recompute.layers()),
         _ => None,
     }

@@ -30,6 +30,11 @@ pub struct Money {
 }
 
 impl Money {
+    /// The amount with all its digits, as files and flags have it.
+    pub fn exact(self) -> String {
+        self.spelled(&self.amount.to_string())
+    }
+
     fn spelled(self, amount: &str) -> String {
         self.currency.map_or_else(|| amount.to_owned(), |currency| format!("{amount} {currency}"))
     }
@@ -78,7 +83,7 @@ impl FromStr for Money {
 
 impl Serialize for Money {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.spelled(&self.amount.to_string()))
+        serializer.serialize_str(&self.exact())
     }
 }
 

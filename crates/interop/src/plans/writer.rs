@@ -245,8 +245,10 @@ impl<'a> PlanWriter<'a> {
         let usual = Plan::new(plan.sharding.clone(), plan.sequence);
         for (field, value) in self.values.iter().filter(|(field, _)| !self.said.contains(field)) {
             let says = match field {
-                // What a file of a run does not hold: its length, the count of its flop, and what-ifs on the machine.
-                Field::Tokens | Field::Examples | Field::Epochs | Field::Packing | Field::FlopCount => false,
+                // What a file of a run does not hold: its length and price, the count of its flop, and what-ifs on the machine.
+                Field::Tokens | Field::Examples | Field::Epochs | Field::Packing | Field::Price | Field::FlopCount => {
+                    false
+                }
                 Field::Bandwidth | Field::Memory => *value != Value::Number(1.0),
                 Field::Reshard => *value == Value::Switch(false),
                 Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,

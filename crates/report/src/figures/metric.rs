@@ -82,9 +82,10 @@ impl Figure {
             return Some(Problem { field: format!("cluster.reliability.{field}"), what, fix });
         }
         let (field, fix) = match self {
-            Self::Cost | Self::CostWithFailures if cluster.price_per_device_hour.is_none() => {
-                ("cluster.price_per_device_hour", "add price_per_device_hour = \"2.50 EUR\" to a copy of its file")
-            }
+            Self::Cost | Self::CostWithFailures if scenario.price().is_none() => (
+                "cluster.price_per_device_hour",
+                "give --price \"2.50 EUR\", or add price_per_device_hour to a copy of its file",
+            ),
             Self::Energy | Self::EnergyWithFailures if cluster.watts_per_device.is_none() => {
                 ("cluster.watts_per_device", "add watts_per_device = \"1.2 kW\" to a copy of its file")
             }
@@ -111,9 +112,9 @@ pub fn metric(word: &str) -> Result<Figure, String> {
     METRICS.into_iter().find(|metric| metric.word() == word).ok_or_else(|| format!("a metric is one of {}", words()))
 }
 
-/// The currency, where the cluster's price names one.
+/// The currency, where the price names one.
 fn currency(scenario: &Scenario) -> String {
-    let currency = scenario.cluster.price_per_device_hour.and_then(|price| price.currency);
+    let currency = scenario.price().and_then(|price| price.currency);
     Dimension::Money(currency).column_unit()
 }
 

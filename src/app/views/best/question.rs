@@ -119,7 +119,7 @@ impl PlanQuestion {
 
     /// The most money, in the currency of the scenario's price.
     fn most(self, scenario: &Scenario) -> Option<Money> {
-        let currency = scenario.cluster.price_per_device_hour?.currency;
+        let currency = scenario.price()?.currency;
         Some(Money { amount: *BUDGETS.get(self.budget.checked_sub(1)?)?, currency })
     }
 
@@ -129,8 +129,8 @@ impl PlanQuestion {
             _ if scenario.plan.length().is_none() => {
                 Some("the training has no length: set the scenario's tokens first")
             }
-            Action::Budget if scenario.cluster.price_per_device_hour.is_none() => {
-                Some("the cluster has no price: set it in a copy of the cluster (a) first")
+            Action::Budget if scenario.price().is_none() => {
+                Some("a device-hour has no price: set the scenario's price first")
             }
             _ => None,
         }

@@ -104,6 +104,9 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     assert!(question.words(&app.scenario).contains(&"within 365 days".to_owned()));
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = None;
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_some_and(|why| why.contains("no price")));
+    scenario.plan.price = "2 EUR".parse().ok();
+    assert_eq!(PlanQuestion::lacks(Action::Budget, &scenario), None, "the scenario's own price");
+    scenario.plan.price = None;
     let price = shardscope_engine::units::Money { amount: 2.0, currency: None };
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = Some(price);
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_none() && question.change(Action::Budget));

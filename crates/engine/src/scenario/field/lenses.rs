@@ -71,6 +71,10 @@ pub(super) fn put_host_threads(plan: &mut Plan, threads: &Value) -> bool {
     threads.get().map(|threads| plan.host_threads = Some(threads)).is_some()
 }
 
+pub(super) fn put_price(plan: &mut Plan, price: &Value) -> bool {
+    price.get().map(|price| plan.price = Some(price)).is_some()
+}
+
 pub(super) fn put_packing(plan: &mut Plan, length: &Value) -> bool {
     length.get().map(|length| plan.packing = Some(length)).is_some()
 }

@@ -14,7 +14,7 @@ use crate::plan::{
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_dispatch_formats, put_examples, put_expert_tensor,
     put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing,
-    put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    put_price, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{Field, FieldSpec, PresetField, Steps, Type, Value};
 
@@ -72,6 +72,9 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("FACTOR", "What-if factor on the device's memory")
         .steps(FACTORS)
         .lens(|plan| some(plan.memory_factor), |plan, factor| factor.put(&mut plan.memory_factor)),
+    plan(Field::Price, "plan.price", "price", Type::Money, "the cluster's, if it states one")
+        .help("PRICE", "Price of a device-hour, for the cost of the training: \"2.50 EUR\"")
+        .lens(|plan| plan.price.map(Value::Money), put_price),
     sharding(Field::Shard, "plan.shard", "shard", Type::Extent)
         .help(
             "EXTENT",

@@ -10,6 +10,7 @@ fn values(takes: Type) -> String {
         Type::Factor => "a factor above 0".to_owned(),
         Type::Share => "a share".to_owned(),
         Type::Tokens => "a number".to_owned(),
+        Type::Money => "a price".to_owned(),
         Type::Batch => "sequences, tokens or `free`".to_owned(),
         Type::Switch => "on, off".to_owned(),
         Type::Extent => "a level, or a count of ranks".to_owned(),

@@ -14,7 +14,7 @@ use crate::plan::{
     RecomputeModules, Sharding, StageSizes, Word, Words,
 };
 use crate::stack::{Calibration, Stack};
-use crate::units::{read_count, read_share, written_count};
+use crate::units::{Money, read_count, read_share, written_count};
 
 /// The most that a what-if factor on the hardware can be.
 const MOST_FACTOR: f64 = 1e6;
@@ -36,6 +36,8 @@ pub enum Type {
     Share,
     /// A length in tokens, of any size.
     Tokens,
+    /// An amount of money.
+    Money,
     /// A global batch.
     Batch,
     /// `on` or `off`.
@@ -71,6 +73,8 @@ pub enum Value {
     Count(u32),
     /// A factor, or a length in tokens.
     Number(f64),
+    /// An amount of money.
+    Money(Money),
     /// A global batch.
     Batch(GlobalBatch),
     /// On or off.
@@ -150,6 +154,7 @@ macro_rules! typed {
 typed!(
     u32 = Count,
     f64 = Number,
+    Money = Money,
     GlobalBatch = Batch,
     bool = Switch,
     Extent = Extent,
@@ -202,6 +207,7 @@ impl fmt::Display for Value {
             Self::Preset(preset) => f.pad(preset.id()),
             Self::Count(count) => f.pad(&count.to_string()),
             Self::Number(number) => f.pad(&number.to_string()),
+            Self::Money(money) => f.pad(&money.exact()),
             Self::Batch(batch) => batch.fmt(f),
             Self::Switch(on) => f.pad(if *on { "on" } else { "off" }),
             Self::Extent(extent) => extent.fmt(f),
@@ -224,6 +230,7 @@ impl Serialize for Value {
             Self::Preset(preset) => preset.id().serialize(serializer),
             Self::Count(count) => count.serialize(serializer),
             Self::Number(number) => number.serialize(serializer),
+            Self::Money(money) => money.serialize(serializer),
             Self::Batch(batch) => batch.serialize(serializer),
             Self::Switch(on) => on.serialize(serializer),
             Self::Extent(extent) => extent.serialize(serializer),
@@ -251,6 +258,7 @@ impl Type {
             Self::Factor => number(read_share(text)).ok_or_else(|| "write a factor, like 0.5 or 50%".to_owned()),
             Self::Share => number(read_share(text)).ok_or_else(|| "write a share, like 0.5 or 50%".to_owned()),
             Self::Tokens => number(read_count(text)).ok_or_else(|| "write a number, like 300B or 300e9".to_owned()),
+            Self::Money => text.parse().map(Value::Money).map_err(|_| "write a price, like \"2.50 EUR\"".to_owned()),
             Self::Batch => text.parse().map(Value::Batch),
             Self::Switch => switch(text).map(Value::Switch),
             Self::Extent => text.parse().map(Value::Extent),
@@ -297,6 +305,7 @@ impl Type {
             Self::Imbalance => format!("usual, balanced or a factor from 1 to {}", Imbalance::MOST),
             Self::Capacity => format!("none, or a factor above 0 up to {}", Imbalance::MOST),
             Self::Id
+            | Self::Money
             | Self::Batch
             | Self::Switch
             | Self::Extent
@@ -317,6 +326,7 @@ impl Type {
             | Self::Factor
             | Self::Share
             | Self::Tokens
+            | Self::Money
             | Self::Batch
             | Self::RecomputeModules
             | Self::StageSizes
@@ -350,6 +360,7 @@ impl Type {
                 let read = String::deserialize(from)?.parse();
                 read.map(Value::LoraTargets).map_err(serde::de::Error::custom)
             }
+            Self::Money => Money::deserialize(from).map(Value::Money),
             Self::Switch => bool::deserialize(from).map(Value::Switch),
             Self::Extent => Extent::deserialize(from).map(Value::Extent),
             Self::Recompute => Recompute::deserialize(from).map(Value::Recompute),

@@ -12,6 +12,7 @@ pub enum Field {
     Devices,
     Bandwidth,
     Memory,
+    Price,
     Shard,
     WeightsOver,
     GradientsOver,

@@ -78,6 +78,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Count(..) => "2",
         Type::Factor | Type::Share => "0.5",
         Type::Tokens => "300000000000",
+        Type::Money => "2.5 EUR",
         Type::Batch => "4M tokens",
         Type::Switch => "on",
         Type::Extent => "package",

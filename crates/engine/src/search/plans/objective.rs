@@ -13,7 +13,7 @@ pub enum Objective {
     Throughput,
     /// Fewest days, with what failures take where the cluster states them.
     Days,
-    /// Least money, failures included; fewest device-hours where no cluster has a price.
+    /// Least money, failures included; fewest device-hours where there is no price.
     Cost,
     /// Least energy, failures included.
     Energy,
@@ -102,7 +102,7 @@ impl TokenPace {
             devices,
             per_token,
             with_failures: per_token / useful,
-            price: cluster.price_per_device_hour.map_or(1.0, |price| price.amount),
+            price: scenario.price().map_or(1.0, |price| price.amount),
             watts: cluster.watts_per_device.map_or(1.0, Watts::get),
         }
     }
@@ -134,7 +134,7 @@ pub(super) fn tokens(scenario: &Scenario) -> f64 {
 pub struct SearchLimits {
     /// Seconds for a token at most, all devices together and failures included.
     pub per_token: f64,
-    /// Money for a token at most, failures included, in the currency of the clusters' prices.
+    /// Money for a token at most, failures included, in the currency of the prices.
     pub cost_per_token: f64,
     /// Devices at most.
     pub devices: u32,

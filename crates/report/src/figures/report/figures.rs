@@ -121,7 +121,7 @@ fn training(tokens: f64, subject: &FigureSubject) -> Value {
         "days": number(Figure::Days),
         "device_hours": number(Figure::DeviceHours),
         "cost": number(Figure::Cost),
-        "currency": scenario.cluster.price_per_device_hour.and_then(|price| Some(price.currency?.to_string())),
+        "currency": scenario.price().and_then(|price| Some(price.currency?.to_string())),
         "energy_j": joules(Figure::Energy),
         "goodput": number(Figure::Goodput),
         "days_with_failures": number(Figure::DaysWithFailures),

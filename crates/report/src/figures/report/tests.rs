@@ -175,6 +175,11 @@ fn a_price_and_a_power_make_money_and_energy() {
     assert!((training["energy_kwh"].as_f64().expect("energy") - 5086.3).abs() < 0.1, "{training}");
     // 5,086.263 kWh x 3.6e6 J.
     assert!((training["energy_j"].as_f64().expect("energy") / 1.831_054_7e10 - 1.0).abs() < 1e-6, "{training}");
+    // The scenario's own price stands before the cluster's: 5,086.263 x 3 EUR.
+    scenario.plan.price = "3 EUR".parse().ok();
+    let own = &json_of(&scenario, &evaluation)["training"];
+    assert!((own["cost"].as_f64().expect("cost") - 15_258.8).abs() < 0.1 && own["currency"] == "EUR", "{own}");
+    scenario.plan.price = None;
     let text = text(&scenario, &evaluation, None);
     assert!(text.contains("10,173 USD, 2.00 USD a device-hour\n"), "{text}");
     assert!(text.contains("5.09 MWh, 1.00 kW a device\n"), "{text}");

@@ -315,7 +315,8 @@ fn training(subject: &FigureSubject) -> Vec<(String, String)> {
     let Some(tokens) = subject.tokens else { return Vec::new() };
     let cluster = &subject.scenario.cluster;
     let rate = |rate: Option<String>, of: &str| rate.map_or_else(String::new, |rate| format!(", {rate} a {of}"));
-    let price = rate(cluster.price_per_device_hour.map(|price| price.to_string()), "device-hour");
+    let price = rate(subject.scenario.price().map(|price| price.to_string()), "device-hour");
+    let unpriced = || row("cost", "with the price of a device-hour, like --price '2.50 EUR'".to_owned());
     let power = rate(cluster.watts_per_device.map(|power| power.to_string()), "device");
     let of = format!("{} for {} tokens", also(Figure::DeviceHours, subject), thousands(tokens));
     let spent = [Figure::CostWithFailures, Figure::EnergyWithFailures].map(|figure| also(figure, subject));
@@ -324,7 +325,7 @@ fn training(subject: &FigureSubject) -> Vec<(String, String)> {
         .map(|figure| figure.amount(subject).map_or_else(String::new, |amount| amount.to_string()));
     let rows = [
         named(Figure::Days, subject, &of),
-        named(Figure::Cost, subject, &price),
+        named(Figure::Cost, subject, &price).or_else(|| Some(unpriced())),
         named(Figure::Energy, subject, &power),
         named(Figure::DaysWithFailures, subject, &format!(" at {goodput} goodput{}", spent.concat())),
         named(Figure::TimeBetweenFailures, subject, &restart),

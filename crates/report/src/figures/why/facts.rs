@@ -102,7 +102,7 @@ impl FigureEntry {
     /// Its value with its unit.
     pub fn amount(&self, subject: &FigureSubject, index: usize) -> Option<Amount> {
         let unit = match self.unit {
-            Dimension::Money(_) => Dimension::Money(subject.scenario.cluster.price_per_device_hour?.currency),
+            Dimension::Money(_) => Dimension::Money(subject.scenario.price()?.currency),
             unit => unit,
         };
         Some(Amount { value: (self.value)(subject, index)?, unit })
@@ -133,7 +133,7 @@ impl<'a> FigureSubject<'a> {
     }
 
     pub(super) fn expense(&self) -> Option<Expense> {
-        Some(Expense::new(self.tokens?, self.summary, &self.scenario.cluster))
+        Some(Expense::new(self.tokens?, self.summary, self.scenario))
     }
 
     /// The training with failures, where the cluster states them.

@@ -165,8 +165,9 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .about("Price of the device-hours alone, without storage, staff or discounts.")
         .value(|of, _| Some(of.expense()?.cost?.amount))
         .why(|facts, _| {
-            let price = facts.scenario.cluster.price_per_device_hour?;
-            let price = input("price of a device-hour", price, facts.stated());
+            let own = facts.scenario.plan.price.map(|_| Citation::chosen("price"));
+            let source = own.unwrap_or_else(|| facts.stated());
+            let price = input("price of a device-hour", facts.scenario.price()?, source);
             because(facts.figure(Figure::DeviceHours)? * price, Citation::convention("device-hours times their price"))
         }),
     figure(Figure::Energy, "energy", "energy of the training", Dimension::Joules)
