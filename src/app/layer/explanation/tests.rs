@@ -25,7 +25,7 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("3", Figure::Peak),
         ("5g", Figure::Compute),
         ("jj", Figure::Exposed),
-        ("1gjjjjjjjj", Figure::TokensPerStep),
+        ("1gjjjjjjjjj", Figure::TokensPerStep),
         ("Gkk", Figure::Days),
     ] {
         press(&mut app, &format!("{keys}i"));
