@@ -263,6 +263,20 @@ fn deepspeed_s_own_stack_and_keys() {
     assert_contains(&run.stdout, &["offload = \"state-nvme\""]);
 }
 
+/// A norm of 0 is no clipping, by each tool's own word for it; any other, and one that is filled in, is a plan's usual.
+#[test]
+fn clipping_is_imported() {
+    let zero = |clipped: &str| format!(r#"{{"zero_optimization": {{"stage": 2}}, "gradient_clipping": {clipped}}}"#);
+    let trainer =
+        |clipped: &str| format!(r#"{{"per_device_train_batch_size": 1, "bf16": true, "max_grad_norm": {clipped}}}"#);
+    for file in [zero, trainer] {
+        for (clipped, off) in [("0.0", true), ("1.0", false), ("\"auto\"", false)] {
+            let run = imported(&[("config.json", &file(clipped))], "--devices 8");
+            assert_eq!(run.stdout.contains("clip_norm = false"), off, "{clipped}: {}", run.stdout);
+        }
+    }
+}
+
 /// Compiled code is a field, of layers alone where the loss is not among the components.
 #[test]
 fn compiled_code_is_imported() {

@@ -19,7 +19,7 @@ use crate::units::{Money, Share};
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, Compile, CudaGraphs, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf,
+    Accumulation, Compile, CudaGraphs, Ema, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf,
     Operator, Optimizer, Recompute, Reduction, Word, Words,
 };
 pub use experts::{Capacity, DispatchFormats, Dispatcher, ExpertMesh, Imbalance};
@@ -169,6 +169,10 @@ pub struct Plan {
     pub master_weights: MasterWeights,
     /// The format of gradients; as the stack has it where it is not said.
     pub gradients: Option<GradientFormat>,
+    /// Whether gradients are clipped by their norm, as in all steps that constants were fitted to.
+    pub clip_norm: bool,
+    /// The place of averaged weights.
+    pub ema: Ema,
     /// The part of the model that is trained.
     pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
@@ -180,6 +184,9 @@ pub struct Plan {
     /// The share of an offloaded optimizer that is on the host, which updates it there; the device keeps and updates the
     /// rest (Twin-Flow of `DeepSpeed`'s ZeRO-Offload++).
     pub offload_ratio: Share,
+    /// Whether gradients and weights cross the link while the host updates, tensor by tensor (Megatron-LM,
+    /// `megatron/core/optimizer/cpu_offloading/hybrid_optimizer.py`, `overlap_cpu_optimizer_d2h_h2d`).
+    pub offload_overlap: bool,
     /// Threads of the host with which each rank updates an offloaded state (`OMP_NUM_THREADS`), where they are known
     /// ([`crate::scenario::Scenario::host_threads`]).
     pub host_threads: Option<u32>,
@@ -212,11 +219,18 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Bytes of optimizer state per parameter: moments, and fp32 master weights beside weights of fewer bits. Adam on bf16
-    /// weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8, without master weights either 4.
+    /// Bytes of optimizer state per parameter: moments, fp32 master weights beside weights of fewer bits, and averaged weights
+    /// that lie with them. Adam on bf16 weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8, without master
+    /// weights either 4.
     pub const fn optimizer_state(&self) -> f64 {
         let master = if self.copies_weights() { 4.0 } else { 0.0 };
-        master + self.optimizer.moments(self.moments)
+        let averaged = if matches!(self.ema, Ema::Device) { self.updated_weight() } else { 0.0 };
+        master + self.optimizer.moments(self.moments) + averaged
+    }
+
+    /// Bytes of a weight as the optimizer updates it.
+    pub const fn updated_weight(&self) -> f64 {
+        if self.copies_weights() { 4.0 } else { self.precision.storage().bytes() }
     }
 
     /// The same for what Muon leaves to Adam: embedding, logits, norms and biases (KellerJordan/Muon, README: "only the
@@ -262,11 +276,14 @@ impl Plan {
             moments: Moments::Fp32,
             master_weights: MasterWeights::Fp32,
             gradients: None,
+            clip_norm: true,
+            ema: Ema::None,
             tuning: Tuning::default(),
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,
             offload: Offload::None,
             offload_ratio: Share::new(1.0),
+            offload_overlap: false,
             host_threads: None,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,

@@ -70,6 +70,16 @@ impl PartialEq for Scenario {
 }
 
 impl Problem {
+    /// More offloaded to a part of a host than it holds.
+    pub(crate) fn crowded_host(place: &str, needed: Bytes, capacity: Bytes) -> Self {
+        Self {
+            field: Field::Offload.path().to_owned(),
+            what: format!("what is offloaded takes {needed} of a host's {place}, {capacity}"),
+            fix: "choose more nodes, a strategy that divides the state among more ranks, or a smaller micro-batch"
+                .to_owned(),
+        }
+    }
+
     /// An extent to move where there is none.
     pub fn nothing_sharded() -> Self {
         Self {

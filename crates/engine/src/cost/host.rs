@@ -1,7 +1,7 @@
 //! Rates and times of what the host of a rank does for it: copies over its link, the update of an offloaded state, and
 //! the drives behind it. Not for the memory that this takes there ([`crate::scenario`]).
 
-use crate::plan::{MasterWeights, Optimizer};
+use crate::plan::{Ema, MasterWeights, Optimizer};
 use crate::scenario::HOST_GRADIENT;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
@@ -87,7 +87,26 @@ impl Rates<'_> {
     pub fn host_update_bytes(&self) -> Bytes {
         let plan = &self.scenario.plan;
         let adam = plan.optimizer == Optimizer::Adam && plan.master_weights == MasterWeights::Fp32;
-        self.scenario.stack.host_adam.filter(|_| adam).map_or(self.update_bytes(), Bytes::new)
+        let averaged = if plan.ema == Ema::Device { self.average_bytes() } else { Bytes::ZERO };
+        let own = self.scenario.stack.host_adam.filter(|_| adam);
+        // The norm is taken on the device, where gradients are reduced.
+        own.map_or(self.update_bytes() + self.read_for_norm(), |own| Bytes::new(own) + averaged)
+    }
+
+    /// What an average of the weights moves for each parameter: it is read and written, and the weight read.
+    fn average_bytes(&self) -> Bytes {
+        Bytes::new(3.0 * self.scenario.plan.updated_weight())
+    }
+
+    /// Time of the host's threads to average so many weights.
+    pub(crate) fn host_average(&self, parameters: Count) -> Seconds {
+        let rate = self.host_update_rate(self.scenario.host_threads().counted);
+        rate.map_or(Seconds::ZERO, |rate| parameters * self.average_bytes() / rate)
+    }
+
+    /// Bytes of so many weights that come to the host to be averaged there.
+    pub(crate) fn averaged_on_host(&self, parameters: Count) -> Bytes {
+        parameters * Bytes::new(self.scenario.plan.updated_weight())
     }
 
     /// Time of so many threads of the host to update `parameters` local parameters. Of a state on drives each part is read,

@@ -4,7 +4,7 @@ use std::ops::Add;
 
 use crate::model::LayerKind;
 use crate::plan::pass::{Pass, PerDirection};
-use crate::plan::{CudaGraphs, NumberFormat, Plan, Precision};
+use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
@@ -394,11 +394,19 @@ impl Rates<'_> {
     }
 
     /// What an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
-    /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28.
+    /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28. Where an average
+    /// is among the state, it is taken of the updated weights, read once more; where no norm is taken, gradients are read once
+    /// less than in the steps that all constants were fitted to.
     pub fn moved_by_update(&self, state: Bytes) -> Bytes {
         let plan = &self.scenario.plan;
         let passes = if plan.copies_weights() { 2.0 } else { 3.0 };
-        state * 2.0 + Bytes::new(passes * plan.precision.storage().bytes())
+        let averaged = if plan.ema == Ema::Device { plan.updated_weight() } else { 0.0 };
+        state * 2.0 + Bytes::new(passes * plan.precision.storage().bytes() + averaged) - self.read_for_norm()
+    }
+
+    /// Bytes of a gradient that an update without clipping does not read.
+    pub fn read_for_norm(&self) -> Bytes {
+        if self.scenario.plan.clip_norm { Bytes::ZERO } else { self.gradient() }
     }
 
     /// Flop with which Muon makes the updates of so many weights of matrices orthogonal.

@@ -10,7 +10,7 @@ use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::model::{Experts, GatedDeltaNet, LayerKind, LayerMlp, Mamba, Mixer};
 use crate::plan::{
-    Compile, CudaGraphs, Format, FrozenEnds, MasterWeights, Moments, Optimizer, Precision, Recompute, Size,
+    Compile, CudaGraphs, Ema, Format, FrozenEnds, MasterWeights, Moments, Optimizer, Precision, Recompute, Size,
 };
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};

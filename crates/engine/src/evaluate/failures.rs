@@ -3,6 +3,7 @@
 
 use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
 use crate::cost::Parameters;
+use crate::plan::Ema;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 
@@ -41,12 +42,14 @@ impl FailureForecast {
     }
 }
 
-/// Bytes of a checkpoint: weights, master weights and moments of what is trained, each once, however many ranks hold them.
+/// Bytes of a checkpoint: weights, master weights, moments and averages of what is trained, each once, however many ranks hold
+/// them.
 /// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     let storage = Bytes::new(scenario.plan.precision.storage().bytes());
     let parameters = Parameters::whole(scenario);
-    parameters.trained * storage + parameters.optimizer_state(&scenario.plan)
+    let averaged = if scenario.plan.ema == Ema::Host { scenario.plan.updated_weight() } else { 0.0 };
+    parameters.trained * (storage + Bytes::new(averaged)) + parameters.optimizer_state(&scenario.plan)
 }
 
 /// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts and the

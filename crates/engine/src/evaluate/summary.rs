@@ -1,7 +1,7 @@
 //! From a run of the simulator to the figures that people ask for: rates, shares of time, memory, bottleneck. Not for
 //! what ran when ([`super::trace`]).
 
-use crate::cost::{Factors, TokenFlop, peak};
+use crate::cost::{Factors, Rates, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, Volume, picos, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
@@ -42,6 +42,9 @@ const SLACK: f64 = 1.0 + 1e-9;
 impl Workspace {
     /// Builds the scenario's program.
     pub(super) fn build(&mut self, scenario: &Checked, factors: &Factors) -> Result<(), Vec<Problem>> {
+        if let Some(crowded) = crowded(scenario) {
+            return Err(vec![crowded]);
+        }
         self.program.build(scenario, scenario.layout(), factors);
         // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
         // their sum tells beforehand whether the clock can overflow.
@@ -58,6 +61,13 @@ impl Workspace {
     pub(super) fn state_bytes(&self) -> impl Iterator<Item = f64> {
         self.program.states.iter().map(|state| state.total().get())
     }
+}
+
+/// The problem of activations that a host has no room for beside what else is there, which the scenario's check counts alone.
+fn crowded(scenario: &Scenario) -> Option<Problem> {
+    let host = scenario.cluster.host.as_ref().filter(|_| scenario.plan.offload.activations())?;
+    let needed = Rates::new(scenario, &Factors::default()).host_memory();
+    (needed > host.memory).then(|| Problem::crowded_host("memory", needed, host.memory))
 }
 
 /// The problem of a step whose tasks would overflow the simulator's clock if they ran one after the other.

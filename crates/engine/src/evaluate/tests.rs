@@ -25,7 +25,7 @@ use crate::cost::Rates;
 use crate::hardware::{Host, MAX_LEVELS};
 use crate::model::Model;
 use crate::plan::{
-    Accumulation, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
+    Accumulation, Ema, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
     Secondary, Size,
 };
 use crate::presets::Library;

@@ -294,6 +294,18 @@ impl Offload {
 }
 
 choice!(
+    /// Where an exponential moving average of the trained weights is kept, in the format that the optimizer updates.
+    Ema, "a place of averaged weights" {
+        /// Nowhere.
+        None = "none",
+        /// Beside the optimizer's state, on the host where that is offloaded; averaged behind the update.
+        Device = "device",
+        /// On the host, which averages a copy of the weights while the next step runs (NeMo's `cpu_offload`).
+        Host = "host",
+    }
+);
+
+choice!(
     /// When gradients are reduced under accumulation.
     Reduction, "a reduction" {
         /// Shards of gradients at each micro-batch, sums over replicas as the strategy says.

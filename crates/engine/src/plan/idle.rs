@@ -24,6 +24,10 @@ pub enum IdleChoice {
     MasterWeights,
     /// The share of the optimizer that is on the host.
     OffloadRatio,
+    /// Copies beside its update there.
+    OffloadOverlap,
+    /// No clipping.
+    ClipNorm,
     /// Quantised gathers of weights.
     QuantisedWeights,
     /// A second copy of the weights.
@@ -54,6 +58,8 @@ impl Plan {
             self.idle_moments(),
             self.idle_masters(),
             self.idle_ratio(),
+            self.idle_overlap(),
+            self.idle_clipping(),
         ]);
         first.flatten().chain(self.idle_wire()).collect()
     }
@@ -127,6 +133,18 @@ impl Plan {
         let idle = !self.offload.optimizer() && self.offload_ratio < Share::new(1.0);
         let why = format!("offload {} leaves the optimizer on the device", self.offload);
         idle.then_some(Idle { choice: IdleChoice::OffloadRatio, why, fix: "choose offload optimizer".into() })
+    }
+
+    fn idle_overlap(&self) -> Option<Idle> {
+        let idle = self.offload_overlap && (!self.offload.optimizer() || self.offload.state());
+        let why = format!("offload {} copies nothing around an update", self.offload);
+        idle.then_some(Idle { choice: IdleChoice::OffloadOverlap, why, fix: "choose offload optimizer".into() })
+    }
+
+    fn idle_clipping(&self) -> Option<Idle> {
+        let idle = !self.clip_norm && self.optimizer_on_host() >= 1.0;
+        let why = "the host updates, and the norm is taken where gradients are reduced".to_owned();
+        idle.then_some(Idle { choice: IdleChoice::ClipNorm, why, fix: "choose offload none".into() })
     }
 
     /// `ZeRO++` settings of gathers and reductions, where there are none.

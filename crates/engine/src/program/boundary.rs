@@ -2,8 +2,8 @@
 
 use std::ops::Add;
 
-use crate::plan::Reduction;
-use crate::units::{Bytes, Count, Seconds};
+use crate::plan::{Ema, Reduction};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
@@ -28,18 +28,23 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     }
     // Each rank updates what it owns of every sharding: with per-operator plans these are several, and one task updates
     // all.
-    let shares = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer));
-    let owned = shares.reduce(Parameters::add).unwrap_or_default();
+    let owned = owned(groups);
     let kept = owned - owned * plan.optimizer_on_host();
     let on_host = owned.trained * plan.optimizer_on_host();
     if plan.offload.optimizer() {
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let there = plan.offload.state() || costs.offloads_early();
         let gradients = if there { Bytes::ZERO } else { on_host * rates.gradient() };
-        copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut);
-        update_on_host(costs, builder, on_host);
         let weights = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.storage() };
-        copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn);
+        // Copies beside the update begin with it: each tensor goes, is updated and comes back by itself.
+        let begin = gradients_ready(builder);
+        let ready = |builder: &GraphBuilder<'_>| if plan.offload_overlap { begin } else { gradients_ready(builder) };
+        let waits = ready(builder);
+        copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut, waits);
+        let waits = ready(builder);
+        update_on_host(costs, builder, on_host, waits);
+        let waits = ready(builder);
+        copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn, waits);
     }
     if kept.trained > Count::ZERO {
         let piece = LaunchedWork { work: rates.optimizer(kept), host: Seconds::ZERO };
@@ -62,8 +67,40 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     }
 }
 
+/// The parameters that a rank updates.
+fn owned(groups: &[ParameterGroup<'_>]) -> Parameters {
+    let shares = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer));
+    shares.reduce(Parameters::add).unwrap_or_default()
+}
+
+/// Fills the first task loop of a step where the host averages weights: those that the step before updated. The update waits
+/// until it is done with them (NVIDIA/NeMo, `nemo/collections/common/callbacks/ema.py`, `EMAOptimizer.step`).
+pub(super) fn average_weights(groups: &[ParameterGroup<'_>], graph: &mut GraphBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
+    if costs.rates.scenario.plan.ema != Ema::Host {
+        return;
+    }
+    let averaged = owned(groups).trained;
+    let label = label(Stream::HostOut, TaskKind::Copy);
+    graph.task_loop(1, |builder| {
+        let received = costs.rates.averaged_on_host(averaged);
+        let copied = Transfer { time: costs.rates.host_copy(received), received, ..Transfer::default() };
+        let task = builder.transfer(&copied, Stream::HostOut, costs.contention(), label);
+        builder.push(task);
+        // The host averages, beside which the device computes undisturbed.
+        let average = Transfer { time: costs.rates.host_average(averaged), ..Transfer::default() };
+        let task = builder.transfer(&average, Stream::HostOut, Share::new(0.0), label);
+        builder.push(Task { signals: [Some(TaskEvent::HostOut), None], ..task });
+    });
+}
+
 /// The update by the host's threads, for which the device waits.
-fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: Count) {
+fn update_on_host(
+    costs: &UnitCosts<'_>,
+    builder: &mut GraphBuilder<'_>,
+    owned: Count,
+    waits: [Option<EventWait>; WAITS],
+) {
     let host = costs.rates.host_update(owned, costs.rates.scenario.host_threads().counted);
     if host == Seconds::ZERO {
         return;
@@ -71,8 +108,7 @@ fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: 
     // Not launches, which the host makes while the device computes.
     let piece = LaunchedWork { work: DeviceTime::arithmetic(host), host: Seconds::ZERO };
     let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
-    task.waits = gradients_ready(builder);
-    task.signals = [Some(TaskEvent::Computed), None];
+    (task.waits, task.signals) = (waits, [Some(TaskEvent::Computed), None]);
     builder.push(task);
 }
 
@@ -120,16 +156,23 @@ fn gradients_ready(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     )
 }
 
-fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, stream: Stream, event: TaskEvent) {
+fn copy(
+    costs: &UnitCosts<'_>,
+    builder: &mut GraphBuilder<'_>,
+    bytes: Bytes,
+    stream: Stream,
+    event: TaskEvent,
+    waits: [Option<EventWait>; WAITS],
+) {
     if bytes == Bytes::ZERO {
         return;
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = costs.contention();
-    let mut task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
-    task.waits = gradients_ready(builder);
-    task.signals = [Some(event), None];
-    builder.push(task);
+    // Beside the host's update the device has nothing to do that a copy could slow.
+    let overlaps = costs.rates.scenario.plan.offload_overlap;
+    let contention = if overlaps { Share::new(0.0) } else { costs.contention() };
+    let task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
+    builder.push(Task { waits, signals: [Some(event), None], ..task });
 }
 
 fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
@@ -197,10 +240,17 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
         (Seconds::ZERO, rates.storage())
     };
     let gradients = if group.costs.offloads_early() { Bytes::ZERO } else { rates.gradient() };
-    let copied = if plan.offload.state() { Bytes::ZERO } else { on_host * (gradients + back) };
-    let update =
-        on_device + rates.host_copy(copied) + rates.host_update(on_host, rates.scenario.host_threads().counted);
-    reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
+    let copied = |each: Bytes| {
+        let bytes = if plan.offload.state() { Bytes::ZERO } else { on_host * each };
+        rates.host_copy(bytes)
+    };
+    let updated = rates.host_update(on_host, rates.scenario.host_threads().counted);
+    let on_host = if plan.offload_overlap {
+        updated.max(copied(gradients)).max(copied(back))
+    } else {
+        copied(gradients + back) + updated
+    };
+    reduced + on_device + on_host + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for `bytes` of the whole model.

@@ -58,6 +58,7 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
         TaskEmitter::write_host_time(graph, costs.rates.host_step(costs.layout.optimizer));
+        boundary::average_weights(groups, graph);
         for distance in 0..ahead {
             graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
         }

@@ -75,12 +75,7 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
     let memory = scenario.cluster.host.as_ref().map(|host| ("memory", scenario.host_memory(), host.memory));
     let drives = drives.map(|drives| ("drives", scenario.drive_memory(), drives.capacity));
     for (place, needed, capacity) in memory.into_iter().chain(drives) {
-        checks.refuse(
-            needed > capacity,
-            Field::Offload.path(),
-            || format!("what is offloaded takes {needed} of a host's {place}, {capacity}"),
-            || "choose more nodes, or a strategy that divides the state among more ranks".to_owned(),
-        );
+        checks.0.extend((needed > capacity).then(|| Problem::crowded_host(place, needed, capacity)));
     }
 }
 

@@ -179,6 +179,8 @@ impl From<IdleChoice> for Field {
             IdleChoice::Moments => Self::Moments,
             IdleChoice::MasterWeights => Self::MasterWeights,
             IdleChoice::OffloadRatio => Self::OffloadRatio,
+            IdleChoice::OffloadOverlap => Self::OffloadOverlap,
+            IdleChoice::ClipNorm => Self::ClipNorm,
             IdleChoice::QuantisedWeights => Self::Qwz,
             IdleChoice::SecondCopy => Self::Hpz,
             IdleChoice::QuantisedGradients => Self::Qgz,

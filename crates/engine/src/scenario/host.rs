@@ -1,6 +1,6 @@
 //! What a plan keeps in the memory of a node's host and on its drives. Not for the time that it takes there.
 
-use crate::plan::Extent;
+use crate::plan::{Ema, Extent};
 use crate::stack::ProcessLauncher;
 use crate::units::{Bytes, Count};
 
@@ -72,7 +72,9 @@ impl Scenario {
         let split = if self.stack.sequence_parallel { f64::from(plan.tensor) } else { 1.0 };
         let checkpoint = tokens * f64::from(model.hidden) * storage / split;
         let checkpoints = if plan.offload.checkpoints() { held * checkpoint } else { 0.0 };
-        Bytes::new((state + checkpoints) * f64::from(self.devices_on_node()))
+        // The average, and the copy of the weights that it is taken of.
+        let averaged = if plan.ema == Ema::Host { 2.0 * plan.updated_weight() * optimizer } else { 0.0 };
+        Bytes::new((state + checkpoints + averaged) * f64::from(self.devices_on_node()))
     }
 
     /// What a plan keeps on the drives of a node: the optimizer's share with its gradients, and weights where those are

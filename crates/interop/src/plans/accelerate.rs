@@ -11,7 +11,8 @@ use super::harmless;
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, compiles, nothing, number, only, words,
+    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only,
+    words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -98,7 +99,7 @@ const MEGATRON: &[ToolKey] = &[
     number("megatron_lm_expert_model_parallel_size", Field::Experts),
     number("megatron_lm_expert_tensor_parallel_size", Field::ExpertTensor),
     nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
-    nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
+    clips("megatron_lm_gradient_clipping"),
 ];
 
 const OWN_ARGUMENTS: &str = "give Megatron-LM's own arguments";

@@ -10,13 +10,14 @@ use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, compiled, nothing, number, only, words};
+use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, clips, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 
 /// What its configuration says.
 const KEYS: &[ToolKey] = &[
     number("train_micro_batch_size_per_gpu", Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
+    clips("gradient_clipping"),
     words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
     words(QUANTISED, Field::Qgz, SWITCH),
     number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
@@ -77,7 +78,7 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     number("gradient_accumulation_steps", Field::Accumulate),
     nothing("zero3_init_flag", "loading is no part of a step"),
     nothing("zero3_save_16bit_model", "checkpoints are no part of a step"),
-    nothing("gradient_clipping", "clipping changes no size"),
+    clips("gradient_clipping"),
     nothing("offload_optimizer_nvme_path", DRIVES),
     nothing("offload_param_nvme_path", DRIVES),
     nothing("deepspeed_moe_layer_cls_names", "a plan shards experts like other parameters"),

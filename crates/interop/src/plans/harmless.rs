@@ -76,7 +76,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         LEARNS,
         &[
-            "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm", "lr_scheduler_*",
+            "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_*",
             "warmup_*", "num_train_epochs", "max_steps", "label_smoothing_factor", "neftune_noise_alpha", "seed",
             "data_seed", "average_tokens_across_devices", "min_lr", "min_lr_ratio", "cosine_min_lr_ratio", "optim_args",
         ],
@@ -139,7 +139,7 @@ pub(super) const DEEPSPEED: Harmless = &[
     (
         LEARNS,
         &[
-            "gradient_clipping", "scheduler*", "optimizer.params*", "optimizer.legacy_fusion", "prescale_gradients",
+            "scheduler*", "optimizer.params*", "optimizer.legacy_fusion", "prescale_gradients",
             "gradient_predivide_factor", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
         ],
     ),
@@ -177,7 +177,7 @@ pub(super) const MEGATRON: Harmless = &[
         LEARNS,
         &[
             "lr", "lr_*", "min_lr", "warmup", "weight_decay*", "start_weight_decay", "end_weight_decay", "adam_*",
-            "sgd_momentum", "clip_grad", "seed", "init_method*", "override_opt_param_scheduler", "decoupled_*", "muon_*",
+            "sgd_momentum", "seed", "init_method*", "override_opt_param_scheduler", "decoupled_*", "muon_*",
             "use_checkpoint_opt_param_scheduler", "override_lr_scheduler", "use_checkpoint_lr_scheduler",
             "data_parallel_random_init", "perform_initialization", "no_initialization", "embedding_init_method_std",
             "head_lr_mult", "train_iters", "train_samples", "train_tokens", "skip_train", "calculate_per_token_loss",

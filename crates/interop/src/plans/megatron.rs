@@ -17,7 +17,7 @@ use super::draft::PlanDraft;
 use super::harmless;
 use super::script::KnownFlags;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, nothing, number, only, words};
 
 pub(crate) use write::VERSIONS;
 
@@ -41,6 +41,8 @@ const KEYS: &[ToolKey] = &[
     words(ON_HOST, Field::Offload, OPTIMIZER_OFFLOADED),
     words("cpu_optimizer", Field::Offload, OPTIMIZER_OFFLOADED),
     number(ON_HOST_SHARE, Field::OffloadRatio),
+    words("overlap_cpu_optimizer_d2h_h2d", Field::OffloadOverlap, SWITCH),
+    clips("clip_grad"),
     words(
         "optimizer",
         Field::Optimizer,
@@ -67,10 +69,6 @@ const KEYS: &[ToolKey] = &[
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
     nothing("overlap_param_gather", STACK),
-    nothing(
-        "overlap_cpu_optimizer_d2h_h2d",
-        "an update on the host is timed between its copies: its overlap saves 7 %",
-    ),
     nothing("use_flash_attn", STACK),
     nothing("tp_comm_overlap", STACK),
     nothing("data_parallel_size", "it follows from the devices"),

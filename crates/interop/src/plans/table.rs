@@ -29,6 +29,8 @@ pub(crate) enum Means {
     Words(Field, &'static [(&'static str, Value)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
+    /// The norm to which gradients are clipped; 0 where they are not.
+    Clipping,
     /// Whether code is compiled, with the words for not, and the word for it where plans are written with it.
     Compiled(&'static [&'static str], Option<&'static str>),
     /// Nothing of size, time or memory, and why.
@@ -48,6 +50,11 @@ pub const fn words(name: &'static str, field: Field, words: &'static [(&'static 
 /// A key that a plan can say nothing else of.
 pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Only(values, fix) }
+}
+
+/// A key for the norm to which gradients are clipped.
+pub const fn clips(name: &'static str) -> ToolKey {
+    ToolKey { name, means: Means::Clipping }
 }
 
 /// A key for compiled code, which is read.
@@ -120,6 +127,15 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             draft.report.ignore(place, format!("'{text}' changes nothing"));
         }
         Means::Only(_, fix) => draft.cannot(setting, "changes size, time or memory as no plan can say", fix),
+        Means::Clipping => match text.parse::<f64>() {
+            Ok(norm) if norm > 0.0 => draft.report.ignore(place, "a plan clips gradients, to whatever norm"),
+            Ok(_) => draft.take(Field::ClipNorm, false, place),
+            Err(_) if unset || text == FILLED_IN => {
+                draft.report.ignore(place, "a plan clips gradients, to whatever norm")
+            }
+            Err(_) if OFF.contains(&text) || text == "null" => draft.take(Field::ClipNorm, false, place),
+            Err(_) => draft.refuse(place, format!("'{text}' is no norm"), Field::ClipNorm),
+        },
         Means::Compiled(off, _) => {
             let off = off.iter().any(|value| value.eq_ignore_ascii_case(text));
             draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
@@ -173,6 +189,10 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
                     Line::new(key.name, word(theirs))
                 })
             }
+            Means::Clipping => (writer.value(Field::ClipNorm) == Some(&Value::Switch(false))).then(|| {
+                writer.say(Field::ClipNorm);
+                Line::new(key.name, 0.0)
+            }),
             Means::Compiled(_, Some(on)) => match writer.plan().compile {
                 Compile::Off => None,
                 what => {

@@ -44,6 +44,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let exchanges = (
         one_of(&["alltoall", "deepep", "hybridep"]),
         one_of(&["", "bf16", "fp8+bf16+bf16+bf16", "fp8+bf16+fp8+bf16", "fp8"]),
+        one_of(&["on", "on", "off"]),
+        one_of(&["off", "on"]),
+        one_of(&["none", "none", "device", "host"]),
     );
     (mesh, batch, state, rest, exchanges).prop_map(|(mesh, batch, state, rest, exchanges)| {
         let words = [
@@ -66,6 +69,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("mtp-layers", rest.11),
             ("dispatcher", exchanges.0),
             ("dispatch-format", exchanges.1),
+            ("clip-norm", exchanges.2),
+            ("offload-overlap", exchanges.3),
+            ("ema", exchanges.4),
             ("compile", state.5),
             ("tp", mesh.1),
             ("cp", mesh.2),

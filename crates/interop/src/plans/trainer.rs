@@ -12,7 +12,7 @@ use super::harmless;
 use super::script::KnownFlags;
 use super::settings::ToolSettings;
 use super::table::{
-    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, compiled, compiles, nothing, number, only, words,
+    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -21,6 +21,7 @@ const KEYS: &[ToolKey] = &[
     number(MICRO_BATCH, Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
     words("gradient_checkpointing", Field::Recompute, CHECKPOINTING),
+    clips("max_grad_norm"),
     words(
         "optim",
         Field::Optimizer,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use shardscope_engine::plan::{
-    Accumulation, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction,
+    Accumulation, Ema, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction,
     Sharded,
 };
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
@@ -102,6 +102,15 @@ impl<'a> PlanWriter<'a> {
         }
         if plan.master_weights == MasterWeights::Fp32 {
             values.remove(&Field::MasterWeights);
+        }
+        if plan.clip_norm {
+            values.remove(&Field::ClipNorm);
+        }
+        if plan.ema == Ema::None {
+            values.remove(&Field::Ema);
+        }
+        if !plan.offload_overlap || !plan.offload.optimizer() {
+            values.remove(&Field::OffloadOverlap);
         }
         if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
             values.remove(&Field::OffloadRatio);

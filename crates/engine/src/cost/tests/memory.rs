@@ -227,6 +227,24 @@ fn moments_have_the_bytes_of_their_format() {
     close(rates(&scenario).update_bytes(), 14.0);
 }
 
+/// An average of the fp32 masters makes 12 B of state 16, and an update of 28 B one of 40: the average is read and written, and
+/// the weight read once more. Of bf16 weights without masters it has 2 B: 6 B of state, and 14 + 6 B moved. On the host it takes
+/// nothing of the device. Without clipping a gradient of 2 B is read once less.
+#[test]
+fn an_average_is_state_and_a_pass_of_the_update() {
+    let mut scenario = testing::scenario();
+    scenario.plan.ema = Ema::Device;
+    let counted = |scenario: &Scenario| (scenario.plan.optimizer_state(), rates(scenario).update_bytes().get());
+    assert_eq!(counted(&scenario), (16.0, 40.0));
+    scenario.plan.clip_norm = false;
+    assert_eq!(counted(&scenario), (16.0, 38.0));
+    (scenario.plan.master_weights, scenario.plan.moments) = (MasterWeights::None, Moments::Bf16);
+    scenario.plan.clip_norm = true;
+    assert_eq!(counted(&scenario), (6.0, 20.0));
+    scenario.plan.ema = Ema::Host;
+    assert_eq!(counted(&scenario), (4.0, 14.0));
+}
+
 /// Muon keeps one moment of each matrix of Llama 3.1 8B's 32 layers, 4096 x (2 x 4096 + 2 x 1024) + 3 x 4096 x 14336 weights
 /// each, beside masters: 8 bytes. Embedding, logits and norms have Adam's 12. An update reads and writes either, reads a
 /// gradient and writes a weight of 2 bytes, at 1 TB/s.

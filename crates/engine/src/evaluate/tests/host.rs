@@ -241,6 +241,62 @@ fn activations_go_to_the_host_and_come_back() {
     assert!(refused.iter().any(|problem| problem.field == "plan.offload"), "{refused:?}");
 }
 
+/// What all 8 layers keep of a micro-batch, 256 MiB, on a host that has that and on one that has a byte less.
+#[test]
+fn activations_must_fit_into_the_host() {
+    let needed = 8.0 * 32.0 * 1024.0 * 1024.0;
+    for (memory, fits) in [(needed, true), (needed - 1.0, false)] {
+        let mut scenario = offloaded(Offload::Activations);
+        (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
+        let refused = summary(&scenario, &mut Workspace::default()).err().unwrap_or_default();
+        let right =
+            |refused: &[Problem]| refused[0].field == "plan.offload" && refused[0].what.contains("host's memory");
+        assert!(if fits { refused.is_empty() } else { right(&refused) }, "{memory}: {refused:?}");
+    }
+}
+
+/// Copies of 24 MiB each way at 10 GB/s are 2.5 ms each. Beside an update that takes longer they cost nothing; with an update
+/// of no time the longer of the two is left.
+#[test]
+fn copies_may_run_beside_an_update_on_the_host() {
+    let step = |overlap: bool, rate: Option<f64>| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        (scenario.plan.offload_overlap, scenario.plan.host_threads) = (overlap, Some(1));
+        Arc::make_mut(&mut scenario.calibration).software.host_update = rate.map(BytesPerSecond::new);
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, 1e12));
+        evaluate(&scenario).step_time.get()
+    };
+    close(step(false, Some(1e9)) - step(true, Some(1e9)), 2.0 * LAYER / 10e9);
+    close(step(false, None) - step(true, None), LAYER / 10e9);
+}
+
+/// An eighth of 8 layers' fp32 masters, 12 x 1024^2 x 4 B = 48 MiB, goes to the host at 10 GB/s and is averaged beside the step:
+/// 12 B a parameter. At 1 TB/s nobody waits; at 10 MB/s the update waits for 15 s of it. A node of four ranks keeps 8 B for each.
+#[test]
+fn the_host_averages_weights_beside_the_step() {
+    let parameters = 12.0 * 1024.0 * 1024.0;
+    let run = |ema: Ema, rate: f64| {
+        let mut scenario = offloaded(Offload::None);
+        (scenario.plan.ema, scenario.plan.host_threads) = (ema, Some(1));
+        Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(rate));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, 1e13));
+        (evaluate(&scenario), scenario)
+    };
+    let ((none, _), (fast, scenario), (slow, _)) = (run(Ema::None, 1e12), run(Ema::Host, 1e12), run(Ema::Host, 1e7));
+    assert_eq!(fast.host.to.bytes.get(), 4.0 * parameters);
+    close(scenario.host_memory().get(), 4.0 * 8.0 * parameters);
+    assert_eq!(fast.memory.peak, none.memory.peak);
+    let average = 4.0 * parameters / 10e9 + 12.0 * parameters / 1e7;
+    // An update that takes no time here ends the step as soon as the host is done.
+    close(slow.step_time.get(), average);
+    assert!(fast.step_time >= none.step_time && fast.step_time.get() < 1.2 * none.step_time.get());
+    // A checkpoint has it too, and so has one where it lies with the optimizer's state: 14 B and 4 B of all parameters.
+    let all = 8.0 * parameters;
+    let saved = [Ema::None, Ema::Device, Ema::Host].map(|ema| checkpoint_size(&run(ema, 1e12).1).get());
+    assert_eq!(saved, [14.0 * all, 18.0 * all, 18.0 * all]);
+}
+
 /// On one device over a link of 10 MB/s: 8 layers' gradients of 24 MiB go as backward leaves them. It takes no time beside that,
 /// so that all of the copies but the first layer's backward is exposed either way, and no sum changes; on a link of 10 GB/s all but
 /// the last one's 2.5 ms is hidden.

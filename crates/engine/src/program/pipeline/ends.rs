@@ -15,9 +15,11 @@ impl PipelineContext<'_> {
     /// The host's fixed times before all else.
     pub(super) fn write_begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let rates = self.costs().rates;
-        let owners = self.parameter_groups(rank).first().map_or(1, |group| group.costs.layout.optimizer);
+        let groups = self.parameter_groups(rank);
+        let owners = groups.first().map_or(1, |group| group.costs.layout.optimizer);
         TaskEmitter::write_host_time(graph, rates.host_step(owners));
         TaskEmitter::write_host_time(graph, rates.host_micro_batch());
+        boundary::average_weights(&groups, graph);
     }
 
     /// The boundary, after the sum over the ends of the pipeline.

@@ -7,7 +7,7 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, Compile, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenEnds, FrozenFormat, GradientFormat,
+    Accumulation, Compile, CudaGraphs, Dispatcher, Ema, Extent, FlopCount, FrozenEnds, FrozenFormat, GradientFormat,
     MasterWeights, Moments, Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
@@ -291,6 +291,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("FORMAT", "Format in which gradients are added up and reduced")
         .rare()
         .lens(|plan| plan.gradients.map(Value::from), put_gradient_format),
+    plan(Field::ClipNorm, "plan.clip_norm", "clip-norm", Type::Switch, "on")
+        .label("clipping")
+        .help("SWITCH", "Clip gradients by their norm, as measured steps do: off spares the update a read of them")
+        .rare()
+        .lens(|plan| some(plan.clip_norm), |plan, on| on.put(&mut plan.clip_norm)),
+    word::<Ema>(Field::Ema, "plan.ema", "ema", "none")
+        .help("PLACE", "Place of a moving average of the weights: beside the optimizer's state (device), or the host")
+        .rare()
+        .lens(|plan| some(plan.ema), |plan, place| place.put(&mut plan.ema)),
     word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),
@@ -338,6 +347,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(SHARES)
         .rare()
         .lens(|plan| some(plan.offload_ratio.get()), put_offload_ratio),
+    plan(Field::OffloadOverlap, "plan.offload_overlap", "offload-overlap", Type::Switch, "off")
+        .label("copies")
+        .help("SWITCH", "Copy gradients and weights of an offloaded optimizer while the host updates, tensor by tensor")
+        .rare()
+        .lens(|plan| some(plan.offload_overlap), |plan, on| on.put(&mut plan.offload_overlap)),
     plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "as the launcher has it")
         .label("threads")
         .help("N", "Threads of the host with which each rank updates an offloaded state (OMP_NUM_THREADS)")

@@ -10,6 +10,7 @@ use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
 use shardscope_engine::model::{LayerKind, Model};
+use shardscope_engine::plan::Ema;
 use shardscope_engine::plan::pass::PerDirection;
 use shardscope_engine::scenario::{Layout, Scenario};
 
@@ -340,6 +341,19 @@ impl<'a> FormulaFacts<'a> {
     pub(super) fn sheet(&self) -> Citation {
         let device = &self.scenario.cluster.device;
         Citation::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
+    }
+
+    /// What an update moves for each parameter.
+    pub(super) fn moved_words(&self) -> Citation {
+        let plan = &self.scenario.plan;
+        let average = "; the average is state, and the updated weight is read once more for it";
+        let norm = "; less the gradient that the norm of clipping reads, in all steps that constants were fitted to";
+        let all = [
+            ("state read and written, gradient read, weight written", true),
+            (average, plan.ema == Ema::Device),
+            (norm, !plan.clip_norm),
+        ];
+        Citation::convention(&all.iter().filter(|(_, said)| *said).map(|(words, _)| *words).collect::<String>())
     }
 
     /// A figure of the cluster's file.

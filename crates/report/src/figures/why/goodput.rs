@@ -3,6 +3,7 @@
 use shardscope_engine::bounds::goodput::Interruptions;
 use shardscope_engine::cost::{Parameters, trained_parameters};
 use shardscope_engine::evaluate::{self, FailureForecast};
+use shardscope_engine::plan::Ema;
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Count, Dimension, Seconds};
@@ -89,12 +90,16 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let Parameters { trained, muon, .. } = Parameters::whole(facts.scenario);
             let saved = if muon > Count::ZERO {
                 let of = |name: &str, parameters: Count| input(name, count(parameters.get(), ""), facts.shape());
-                parameters * weights
+                parameters.clone() * weights
                     + of(MATRICES, muon) * of_state(plan.optimizer_state())
                     + of(BESIDE_MATRICES, trained - muon) * of_state(plan.state_beside_muon())
             } else {
-                parameters * (weights + of_state(plan.optimizer_state()))
+                parameters.clone() * (weights + of_state(plan.optimizer_state()))
             };
+            let averaged = (plan.ema == Ema::Host).then(|| {
+                parameters.clone() * input("bytes of its average", bytes(plan.updated_weight()), Citation::chosen("ema"))
+            });
+            let saved = Formula::Sum([Some(saved), averaged].into_iter().flatten().collect());
             because(saved, Citation::convention("what frameworks save to go on from"))
         }),
     figure(Figure::CheckpointWrite, "checkpoint-write", "writing of a checkpoint", Dimension::Seconds)

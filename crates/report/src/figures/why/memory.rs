@@ -2,7 +2,7 @@
 
 use shardscope_engine::cost::Parameters;
 use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
-use shardscope_engine::plan::{Optimizer, Recompute};
+use shardscope_engine::plan::{Ema, Optimizer, Recompute};
 use shardscope_engine::scenario::{Differentiated, Layout};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
@@ -252,10 +252,11 @@ impl FormulaFacts<'_> {
         if plan.optimizer == Optimizer::Muon && kept > 0.0 {
             return self.muon(kept);
         }
+        let name = if plan.ema == Ema::Device { "bytes of its state and the average" } else { "bytes of its state" };
         match kept {
             0.0 => Some(Formula::from(0.0)),
-            1.0 => self.state("bytes of its state", state, |layout| layout.optimizer),
-            _ => self.state("bytes of its state on the device", state * kept, |layout| layout.optimizer),
+            1.0 => self.state(name, state, |layout| layout.optimizer),
+            _ => self.state(&format!("{name} on the device"), state * kept, |layout| layout.optimizer),
         }
     }
 

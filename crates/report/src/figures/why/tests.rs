@@ -13,13 +13,17 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 35] = [
+const SCENARIOS: [&[(&str, &str)]; 39] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
     &[("strategy", "zero2"), ("model", "mpt-3b"), ("precision", "fp32"), ("recompute", "0.5")],
     &[("strategy", "hsdp"), ("nodes", "8"), ("recompute", "full"), ("tokens", "1e12")],
     &[("strategy", "mics"), ("nodes", "4"), ("accumulate", "2")],
+    &[("ema", "device"), ("clip-norm", "off"), ("nodes", "2"), ("tokens", "1e10")],
+    &[("ema", "host"), ("nodes", "2"), ("tokens", "1e10")],
+    &[("ema", "host"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
+    &[("ema", "device"), ("offload", "optimizer"), ("offload-overlap", "on"), ("nodes", "2")],
     &[("strategy", "zeropp"), ("nodes", "16"), ("model", "gpt-neox-20b"), ("recompute", "full")],
     &[("hardware", "mi250x-frontier"), ("strategy", "zero-topo"), ("model", "gpt-neox-20b"), ("nodes", "48")],
     &[("tp", "8"), ("model", "llama-2-13b"), ("nodes", "4"), ("micro-batch", "2")],

@@ -414,7 +414,7 @@ impl FormulaFacts<'_> {
         let others = state.parameters - experts;
         let of_experts = self.layout.of_experts();
         let bytes = |bytes: Bytes| Amount { value: bytes.get(), unit: Dimension::Bytes };
-        let adam = Citation::convention("state read and written, gradient read, weight written");
+        let adam = self.moved_words();
         let moved = input("bytes moved per parameter", bytes(self.rates.update_bytes()), adam.clone());
         let (threads, on_host_bytes) = (self.scenario.host_threads().counted, self.rates.host_update_bytes());
         let sharded = |layout: &Layout| {

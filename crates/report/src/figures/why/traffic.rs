@@ -2,6 +2,7 @@
 
 use shardscope_engine::cost::ExpertTransfers;
 use shardscope_engine::evaluate::{Copies, HostDirection, Stream};
+use shardscope_engine::plan::Ema;
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds};
@@ -52,6 +53,14 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let source = Citation::convention("each way has the link's bandwidth for itself");
             let Copies { bytes, busy } = facts.summary().host.way(way(at));
             let behind = facts.rates.weights_from_host() < facts.rates.host && way(at) == HostDirection::In;
+            let averages = facts.scenario.plan.ema == Ema::Host && way(at) == HostDirection::Out;
+            if averages {
+                let threads =
+                    "the average read and written and the weight read, by --host-threads, in line with the copies";
+                let averaged = busy - bytes / facts.rates.host;
+                let averaged = input("averaging of weights on the host", averaged, Citation::convention(threads));
+                return because(facts.figure(Figure::Copied(way(at)))? / link + averaged, source);
+            }
             let link = match bytes / busy / facts.rates.host {
                 reached if behind => link * input("share of it that the drives fill", share(reached), facts.host()),
                 _ => link,
