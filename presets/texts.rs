@@ -223,7 +223,7 @@ embedded! {
     "scenarios" [
         "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
         "frontier-20b", "osdp-48x1536", "fsdp-limits-13b",
-        "layered-x-160", "modular-gpt3-175b",
+        "layered-x-160", "lora-70b", "modular-gpt3-175b",
     ]
 }
 

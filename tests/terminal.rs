@@ -130,8 +130,8 @@ fn a_pipeline_goes_from_1f1b_to_breadth_first_and_its_bubble_shrinks() {
         text.contains("rank 7") && text.contains("╌╌╌╌") && bubble(session) > 25.0
     });
     let before = (bubble(&session), memory(&session));
-    // The field is found by its name; under it are the stages of a rank.
-    session.press("1g/schedule\r\rbreadth\r");
+    // The field is found by its name and opened; under it are the stages of a rank.
+    session.press("1g/schedule\rbreadth\r");
     session.wait("changing the schedule", |session| field(session, "schedule") == "breadth-first");
     session.press("j\x1b[C\x1b[C");
     session.wait("less of a bubble and more memory", |session| {
@@ -165,7 +165,7 @@ recompute = "full"
     session.press("40");
     session.wait("showing the whole step", |session| gathers(session) > 40);
     let before = gathers(&session);
-    session.press("1g/order\r\x1b[C");
+    session.press("1g/order\rlayered\r");
     session.wait("merging the gathers", |session| {
         field(session, "acc order") == "layered" && (1..before * 3 / 4).contains(&gathers(session))
     });

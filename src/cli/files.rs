@@ -24,6 +24,11 @@ pub(super) fn read_lossy(file: &Path, kind: InputKind) -> Result<String, Failure
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
+/// Whether the value of `--packing` names a file of lengths, not their mean.
+pub(super) fn holds_lengths(name: &str) -> bool {
+    name.contains(['/', '.'])
+}
+
 /// Refuses a name, before the work whose result is to go there: that of an input, or of any file unless it may be
 /// replaced.
 pub(super) fn refuse_taken(file: &Path, force: bool, inputs: &[PathBuf]) -> Result<(), Failure> {
@@ -115,6 +120,7 @@ impl ScenarioFlags {
         let is_file = |field, text: &str| match field {
             Field::Model => is_model_file(text),
             Field::Cluster => is_cluster_file(text),
+            Field::Packing => holds_lengths(text),
             _ => false,
         };
         self.given().filter(|(field, text)| is_file(*field, text)).map(|(_, text)| text.into()).collect()

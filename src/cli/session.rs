@@ -7,9 +7,11 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::state::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
+use shardscope_engine::disk::InputKind;
 use shardscope_engine::plan::{GlobalBatch, Idle, Plan};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
+use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::search::{self, MOST_THREADS, Pool};
 use shardscope_engine::units::thousands;
@@ -74,7 +76,12 @@ impl Session {
             opened.file.plan.put(Field::Tokens, None);
         }
         let mut problems = Vec::new();
+        let mut lengths = None;
         for (field, text) in flags.given() {
+            if field == Field::Packing && files::holds_lengths(text) {
+                lengths = Some(Path::new(text));
+                continue;
+            }
             if field == Field::Model && is_model_file(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
                 continue;
@@ -101,6 +108,14 @@ impl Session {
         if !flags.is_empty() {
             // What a file stores is of its own scenario.
             opened.stored = opened.stored.filter(|stored| !stored.is_own());
+            match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
+                Ok(scenario) => opened.scenario = scenario,
+                Err(more) => problems.extend(more),
+            }
+        }
+        if let Some(file) = lengths {
+            let trained = flags.has(Field::Examples) || flags.has(Field::Tokens);
+            pack(file, trained, &mut opened)?;
             match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
                 Ok(scenario) => opened.scenario = scenario,
                 Err(more) => problems.extend(more),
@@ -136,6 +151,34 @@ impl Session {
         }
         Ok(opened)
     }
+}
+
+/// Packs the examples of a file of lengths, a line for each: their mean, none longer than a sequence, which is where tools cut
+/// them. Unless it is said how much is trained, there are as many as lengths.
+fn pack(file: &Path, trained: bool, opened: &mut Opened) -> Result<(), Failure> {
+    let text = files::read_lossy(file, InputKind::Lengths)?;
+    let sequence = opened.scenario.plan.sequence;
+    let (mut examples, mut tokens) = (0_u32, 0_u64);
+    for (line, length) in (1..).zip(text.lines()).filter(|(_, length)| !length.trim().is_empty()) {
+        let read = length.trim().parse::<u32>().ok().filter(|length| *length > 0);
+        let length = read.ok_or_else(|| {
+            let length: String = printable(length).chars().take(40).collect();
+            let what = format!("{}:{line}: '{length}' is no length", file.display());
+            Failure::input(format!("--packing: {what}; write the tokens of an example on each line"))
+        })?;
+        examples += 1;
+        tokens += u64::from(length.min(sequence));
+    }
+    if examples == 0 {
+        return Err(Failure::input(format!("--packing: {} has no length", file.display())));
+    }
+    let mean = (tokens as f64 / f64::from(examples)).round().max(1.0) as u32;
+    opened.file.put(Field::Packing, Some(Value::Count(mean)));
+    if !trained {
+        opened.file.put(Field::Examples, Some(Value::Count(examples)));
+    }
+    output::note(&format!("--packing: {} examples of {mean} tokens on average", thousands(f64::from(examples))));
+    Ok(())
 }
 
 /// A count of micro-batches beside a global batch from which another one follows.

@@ -227,6 +227,21 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
     }
 }
 
+/// Lengths of 100, 300 and 5,000 tokens are cut at 2,000: 800 on average, of three examples. 3 x 800 tokens are trained.
+#[test]
+fn lengths_of_examples_are_read_from_a_file() {
+    let home = Home::new();
+    home.write("lengths.txt", "100\n300\n\n5000\n");
+    let run = home.run("eval --train lora --seq 2000 --packing ./lengths.txt --format json");
+    let json = run.json(0);
+    let plan = &json["scenario"]["plan"];
+    assert_eq!((&plan["packing"], &plan["examples"]), (&800.into(), &3.into()));
+    assert!((number(&json["training"], "tokens") - 2400.0).abs() < 1e-9, "{}", json["training"]);
+    home.write("wrong.txt", "100\nmany\n");
+    let refused = home.run("eval --train lora --packing ./wrong.txt").refused().join("\n");
+    assert_contains(&refused, &["wrong.txt:2", "'many' is no length"]);
+}
+
 /// A price of a device-hour gives the cost, in that currency, and the command line that says it again.
 #[test]
 fn a_price_makes_a_cost() {

@@ -188,7 +188,7 @@ fn who_leaves_before_anything_is_evaluated_leaves_that_to_the_next_start() {
         let mut session =
             Session::start(folder.path(), &Options { arguments: &["./scenario.toml"], ..Options::default() });
         session.wait_for(READY);
-        session.press("1g/order\r\x1b[C");
+        session.press("1g/order\rlayered\r");
         session.wait("the edit", |session| field(session, "acc order") == "layered");
         assert!(!session.text().contains("FITS"), "already evaluated");
         session.press(end);

@@ -125,6 +125,11 @@ impl Inputs {
         self.cursor = place.map_or(self.cursor, ListCursor::at);
     }
 
+    /// Brings rare fields in sight where one of them has a text in its name and no row that can be seen has.
+    pub fn unfold_for(&mut self, text: &str) {
+        self.unfolded |= rare().any(|field| field.spec().label.to_lowercase().contains(text));
+    }
+
     /// Notes which fields an edit changed; a rare one comes in sight.
     pub fn mark(&mut self, changed: impl IntoIterator<Item = Field>) {
         self.changed = changed.into_iter().collect();

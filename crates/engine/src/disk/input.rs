@@ -22,6 +22,8 @@ pub enum InputKind {
     Evidence,
     /// Rows of measured runs.
     Rows,
+    /// Lengths of examples.
+    Lengths,
     /// A profile of measured layers.
     Profile,
     /// A part of a sweep.
@@ -74,6 +76,8 @@ impl InputKind {
             Self::Evidence => ("a table of runs behind a calibration", 1 << 20, None),
             // A hundred times all that are published.
             Self::Rows => ("a table of measured runs", 8 << 20, None),
+            // Ten million examples.
+            Self::Lengths => ("a list of lengths", 64 << 20, None),
             Self::Profile => ("a profile", 16 << 20, None),
             Self::SweepPart => ("a part of a sweep", 1 << 40, None),
             // A thousand plans take some 6 MB and 480,000 marks.

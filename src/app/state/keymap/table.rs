@@ -153,7 +153,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("esc", Action::Close, "cancel", "close"),
         KeyPlace::Find => keys
             .keys(&[("up", Action::Up), ("down", Action::Down)], "next", "previous and next match")
-            .key("enter", Action::Take, "stay", "stay there")
+            .key("enter", Action::Take, "take", "change its value, or stay there")
             .key("esc", Action::Close, "back", "back to where the search began"),
         KeyPlace::Page => keys
             .up_down("scroll", "scroll")

@@ -15,12 +15,29 @@ fn label(app: &App) -> &'static str {
 }
 
 #[test]
-fn a_field_is_found_by_a_part_of_its_name_and_the_cursor_stays_there() {
+fn a_field_is_found_by_a_part_of_its_name_and_taken() {
     let mut app = explorer();
     press(&mut app, "1g/recomp");
     assert_eq!((app.place(), label(&app)), (KeyPlace::Find, "recompute"));
     press(&mut app, "<ret>");
+    assert_eq!((app.place(), label(&app)), (KeyPlace::List, "recompute"));
+    press(&mut app, "<esc>");
     assert_eq!((app.place(), label(&app)), (KeyPlace::Panel(Panel::Inputs), "recompute"));
+    // Figures have no value to change.
+    press(&mut app, "5g/step<ret>");
+    assert_eq!(app.place(), KeyPlace::Panel(Panel::Time));
+}
+
+#[test]
+fn a_field_that_is_folded_away_is_found_too() {
+    let mut app = explorer();
+    app.inputs.make_room(20);
+    press(&mut app, "1g/nothing has this");
+    assert!(!app.inputs.unfolded, "what no field has unfolds none");
+    press(&mut app, "<esc>/examp<ret>");
+    assert_eq!((app.place(), label(&app)), (KeyPlace::Entry, "examples"));
+    press(&mut app, "50000<ret>");
+    assert_eq!(app.scenario.plan.examples, Some(50_000));
 }
 
 #[test]
