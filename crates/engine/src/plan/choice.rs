@@ -300,7 +300,7 @@ choice!(
         None = "none",
         /// Beside the optimizer's state, on the host where that is offloaded; averaged behind the update.
         Device = "device",
-        /// On the host, which averages a copy of the weights while the next step runs (NeMo's `cpu_offload`).
+        /// On the host, which averages a copy of the weights while the next step runs (`cpu_offload` of the callback in `NeMo`).
         Host = "host",
     }
 );

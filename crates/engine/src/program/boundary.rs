@@ -74,7 +74,7 @@ fn owned(groups: &[ParameterGroup<'_>]) -> Parameters {
 }
 
 /// Fills the first task loop of a step where the host averages weights: those that the step before updated. The update waits
-/// until it is done with them (NVIDIA/NeMo, `nemo/collections/common/callbacks/ema.py`, `EMAOptimizer.step`).
+/// until it is done with them (`NVIDIA/NeMo`, `nemo/collections/common/callbacks/ema.py`, `EMAOptimizer.step`).
 pub(super) fn average_weights(groups: &[ParameterGroup<'_>], graph: &mut GraphBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     if costs.rates.scenario.plan.ema != Ema::Host {

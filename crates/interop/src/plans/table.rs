@@ -131,7 +131,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             Ok(norm) if norm > 0.0 => draft.report.ignore(place, "a plan clips gradients, to whatever norm"),
             Ok(_) => draft.take(Field::ClipNorm, false, place),
             Err(_) if unset || text == FILLED_IN => {
-                draft.report.ignore(place, "a plan clips gradients, to whatever norm")
+                draft.report.ignore(place, "a plan clips gradients, to whatever norm");
             }
             Err(_) if OFF.contains(&text) || text == "null" => draft.take(Field::ClipNorm, false, place),
             Err(_) => draft.refuse(place, format!("'{text}' is no norm"), Field::ClipNorm),

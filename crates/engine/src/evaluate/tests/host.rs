@@ -284,7 +284,7 @@ fn the_host_averages_weights_beside_the_step() {
         (evaluate(&scenario), scenario)
     };
     let ((none, _), (fast, scenario), (slow, _)) = (run(Ema::None, 1e12), run(Ema::Host, 1e12), run(Ema::Host, 1e7));
-    assert_eq!(fast.host.to.bytes.get(), 4.0 * parameters);
+    close(fast.host.to.bytes.get(), 4.0 * parameters);
     close(scenario.host_memory().get(), 4.0 * 8.0 * parameters);
     assert_eq!(fast.memory.peak, none.memory.peak);
     let average = 4.0 * parameters / 10e9 + 12.0 * parameters / 1e7;
@@ -294,7 +294,7 @@ fn the_host_averages_weights_beside_the_step() {
     // A checkpoint has it too, and so has one where it lies with the optimizer's state: 14 B and 4 B of all parameters.
     let all = 8.0 * parameters;
     let saved = [Ema::None, Ema::Device, Ema::Host].map(|ema| checkpoint_size(&run(ema, 1e12).1).get());
-    assert_eq!(saved, [14.0 * all, 18.0 * all, 18.0 * all]);
+    saved.into_iter().zip([14.0 * all, 18.0 * all, 18.0 * all]).for_each(|(saved, all)| close(saved, all));
 }
 
 /// On one device over a link of 10 MB/s: 8 layers' gradients of 24 MiB go as backward leaves them. It takes no time beside that,
