@@ -30,13 +30,12 @@ pub(super) fn stage_sizes(
         }
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
         Balance::LayersAndEnds if !model.layers.is_multiple_of(stages) => equal(model.layers, stages, 1.0),
-        Balance::Layers | Balance::LayersAndEnds => equal(model.layers, stages, 0.0),
         Balance::LayersBehind if model.layers.is_multiple_of(chunks) => {
             let mut sizes = equal(model.layers / chunks, ranks, 0.0);
             sizes.reverse();
             sizes.repeat(chunks as usize)
         }
-        Balance::LayersBehind => equal(model.layers, stages, 0.0),
+        Balance::Layers | Balance::LayersAndEnds | Balance::LayersBehind => equal(model.layers, stages, 0.0),
         Balance::Weights => {
             let layers: Vec<f64> = (0..model.layers).map(|layer| full_weights(model, layer)).collect();
             let head = f64::from(model.vocab) * f64::from(model.hidden);

@@ -79,13 +79,13 @@ pub(super) fn fitted(model: &FitModel<'_>, known: &KnownSlopes, values: &Constan
     }
     let rows: Vec<Vec<Told>> = told.values().map(|(rows, _)| rows.clone()).collect();
     let (found, spread) = drawn(&rows);
-    let one = |((id, (_, groups)), (factor, error)): ((&&str, &(_, BTreeSet<String>)), &(f64, f64))| FittedStack {
-        id: (*id).to_owned(),
-        factor: rounded(libm::exp(*factor)),
-        error: rounded(libm::exp(*factor) * error),
-        groups: groups.len(),
-    };
-    FittedStacks { factors: told.iter().zip(&found).map(one).collect(), spread: rounded(spread) }
+    let mut factors = Vec::new();
+    for ((id, (_, groups)), (factor, error)) in told.into_iter().zip(found) {
+        let factor = libm::exp(factor);
+        let (id, error) = (id.to_owned(), rounded(factor * error));
+        factors.push(FittedStack { id, factor: rounded(factor), error, groups: groups.len() });
+    }
+    FittedStacks { factors, spread: rounded(spread) }
 }
 
 /// The stack whose factor a row tells. Software that nobody named is not the stack that stands for it.
