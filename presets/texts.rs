@@ -182,6 +182,7 @@ embedded! {
         "olmoe3-ultra-128e",
         "olmoe3-ultra-256e",
         "gpt-48x1536",
+        "gpt-8x7168",
         "gpt-neox-10b",
         "gpt-18b-zeropp",
         "gpt-neox-20b",
@@ -222,7 +223,7 @@ embedded! {
     ]
     "scenarios" [
         "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
-        "frontier-20b", "osdp-48x1536", "fsdp-limits-13b",
+        "frontier-20b", "osdp-48x1536", "osdp-8x7168", "fsdp-limits-13b",
         "layered-x-160", "lora-70b", "modular-gpt3-175b",
     ]
 }
