@@ -149,9 +149,8 @@ pub fn calibrate(
 ) -> Option<Fitted> {
     let with = |calibration: &Calibration| recalibrated(cases, &[Arc::new(calibration.clone())], |_| 0);
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
-    let (base, prior) = (calibration, FitPrior::new(options.prior, calibration));
     begins("before");
-    let before = validate(&with(calibration));
+    let (base, prior, before) = (calibration, FitPrior::new(options.prior, calibration), validate(&with(calibration)));
     let model = FitModel::new(cases, calibration, &before, evaluate);
     if model.is_empty() {
         return None;
@@ -173,10 +172,9 @@ pub fn calibrate(
     for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model) {
         let solution = holdout::without(&model, &prior, &known, |row| related[row]);
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
-        let fitted = solution.calibration();
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
         let validation = |with: &Calibration| validate(&recalibrated(&own, &[Arc::new(with.clone())], |_| 0));
-        let (without, with) = (validation(&fitted), validation(&calibration));
+        let (without, with) = (validation(&solution.calibration()), validation(&calibration));
         left_out.add(name, why, &without, with);
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
         if why == HoldOutReason::Source {
@@ -189,8 +187,8 @@ pub fn calibrate(
     let crossed_misses = bands::unseen(cases, &crossed, &shipped);
     let of_sources: Vec<_> = unseen.iter().map(|validation| bands::unseen(cases, validation, &shipped)).collect();
     let unaware = |source| uncertainties_without(&model, &prior, &known, &sources, source);
-    let judged = zip(&unseen, 0..).map(|(validation, source)| bands::unseen(cases, validation, &unaware(source)));
-    let judged: Vec<_> = judged.collect();
+    let judged: Vec<_> =
+        zip(&unseen, 0..).map(|(validation, source)| bands::unseen(cases, validation, &unaware(source))).collect();
     let unseen = of_sources.concat();
     let mut coverage = bands::coverage(&crossed_misses, &unseen);
     coverage.extend(bands::source_coverage(&crossed_misses, &of_sources, &judged));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::{Compile, Format};
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, Share};
 
 /// The entries of a calibration that a scenario depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Calibrated<'a> {
     /// Costs of every program.
     pub software: &'a Software,
     /// Factor on the rates of its stack's kernels.
-    pub stack: f64,
+    pub stack: Share,
     /// Costs of this program.
     pub runtime: &'a Runtime,
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
@@ -67,7 +67,7 @@ impl<'a> Calibrated<'a> {
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
             software: &calibration.software,
-            stack: calibration.stacks.get(&scenario.stack.id).copied().unwrap_or(1.0),
+            stack: Share::new(calibration.stacks.get(&scenario.stack.id).copied().unwrap_or(1.0)),
             runtime: calibration.runtimes.get(runtime).unwrap_or(NO_RUNTIME),
             element_wise: calibration.element_wise.get(element_wise).copied().unwrap_or(0.0),
             kernels: kernels.and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),

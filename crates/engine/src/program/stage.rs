@@ -65,7 +65,7 @@ impl PipelineStages {
                     once + (twice - once) * share
                 });
                 let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
-                    .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { 0.0 });
+                    .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { Seconds::ZERO });
                 let layers = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
                 let further = *of_kind.get(model.kind(model.layers)) * f64::from(model.mtp_layers);
                 PartTimes { layers, embedding, head: head + further }
@@ -131,8 +131,8 @@ impl StageWork {
     }
 }
 
-/// Seconds of forward and backward of some units.
-fn time(units: impl Fn(Pass) -> Vec<UnitPass>) -> f64 {
+/// Time of forward and backward of some units.
+fn time(units: impl Fn(Pass) -> Vec<UnitPass>) -> Seconds {
     let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(units).flat_map(|unit_pass| unit_pass.steps);
-    steps.map(|step| step.piece.time()).sum::<Seconds>().get()
+    steps.map(|step| step.piece.time()).sum()
 }

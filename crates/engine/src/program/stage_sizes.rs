@@ -2,13 +2,14 @@
 
 use crate::model::Model;
 use crate::stack::Balance;
+use crate::units::Seconds;
 
-/// Seconds of forward and backward of a model's parts.
+/// Time of forward and backward of a model's parts.
 pub(super) struct PartTimes {
-    pub layers: Vec<f64>,
-    pub embedding: f64,
+    pub layers: Vec<Seconds>,
+    pub embedding: Seconds,
     /// Of the last norm and the logits, with the layers behind all others that predict further tokens.
-    pub head: f64,
+    pub head: Seconds,
 }
 
 /// How many layers each stage has, on so many ranks with so many stages each, all ranks' first stages before their second
@@ -26,7 +27,8 @@ pub(super) fn stage_sizes(
         _ if model.layers < stages => equal(model.layers, stages, 1.0),
         Balance::Time => {
             let PartTimes { layers, embedding, head } = times();
-            split(&layers, stages, [embedding, head])
+            let layers: Vec<f64> = layers.into_iter().map(Seconds::get).collect();
+            split(&layers, stages, [embedding.get(), head.get()])
         }
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
         Balance::LayersAndEnds if !model.layers.is_multiple_of(stages) => equal(model.layers, stages, 1.0),
@@ -197,7 +199,11 @@ mod tests {
             [Balance::Time, Balance::Layers, Balance::LayersAndEnds, Balance::LayersBehind, Balance::Weights];
         for balance in balances {
             let layers = |layers: u32, stages: u32| {
-                let times = || PartTimes { layers: vec![1.0; layers as usize], embedding: 0.1, head: 3.0 };
+                let times = || PartTimes {
+                    layers: vec![Seconds::new(1.0); layers as usize],
+                    embedding: Seconds::new(0.1),
+                    head: Seconds::new(3.0),
+                };
                 stage_sizes(balance, &testing::model(layers, 64), [stages, 1], times)
             };
             assert_eq!(layers(6, 8), [0, 1, 1, 1, 1, 1, 1, 0], "{balance:?}");

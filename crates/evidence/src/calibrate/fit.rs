@@ -11,14 +11,10 @@ use nalgebra::{DMatrix, DVector, Dyn};
 use shardscope_engine::stack::constants::Constant;
 use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
-use super::model::FitModel;
+use super::model::{FitModel, SCALE, relative_weight};
 use super::prior::FitPrior;
 use super::stacks::{self, FittedStacks};
 use super::{FittedConstant, Identifiability, rounded};
-
-/// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
-/// `z = error / SCALE`, the soft l1 norm.
-const SCALE: f64 = 0.08;
 
 /// The most times that a fit computes the slopes, its costly part.
 const ROUNDS: usize = 5;
@@ -58,7 +54,7 @@ pub(super) fn solve<'a>(model: &FitModel<'a>, prior: &FitPrior, known: KnownSlop
         return Solution { model, stacks, values };
     }
     let mut told = |model: &mut FitModel<'a>, known: &KnownSlopes, values: &ConstantValues| {
-        stacks = stacks::fitted(model, known, values);
+        stacks = stacks::fitted(model, &known.rows, &known.slopes, values);
         model.stacks = stacks.by_id();
     };
     told(&mut model, &known, &known.values);
@@ -103,16 +99,6 @@ impl KnownSlopes {
         let wanted: BTreeSet<usize> = rows.iter().copied().collect();
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted.contains(&self.rows[*place])).collect();
         self.slopes.select_rows(&places)
-    }
-
-    /// The rows that they are of.
-    pub fn rows(&self) -> &[usize] {
-        &self.rows
-    }
-
-    /// The slopes of those rows, by their places.
-    pub fn slopes(&self) -> &DMatrix<f64> {
-        &self.slopes
     }
 
     pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: ConstantValues) -> Self {
@@ -256,12 +242,6 @@ fn soft(error: f64) -> f64 {
 fn soft_slope(error: f64) -> f64 {
     let error = error.abs();
     if error < 1e-6 { 1.0 } else { error / (libm::sqrt(1.0 + error * error) * soft(error)) }
-}
-
-/// The weight of a row's square by its error in the logarithm, over that of a row that is met: at the solution the soft l1
-/// norm is a weighted square.
-pub(super) fn relative_weight(error: f64) -> f64 {
-    1.0 / libm::hypot(1.0, error / SCALE)
 }
 
 /// How far off each row is at the values of `known`, in the logarithm.

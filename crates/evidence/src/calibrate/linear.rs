@@ -11,6 +11,7 @@ use nalgebra::{DMatrix, DVector};
 use shardscope_engine::stack::{ConstantId, ConstantValues};
 
 use super::fit::{self, Solution};
+use super::model::relative_weight;
 use super::prior::FROM_SCRATCH;
 use super::stacks::{self, FittedStacks};
 
@@ -100,7 +101,7 @@ impl LinearModel {
             let mut toward = (&usual - &values).component_mul(&prior);
             for row in rows {
                 let error = self.error(*row, &values);
-                let weight = self.weights[*row] * fit::relative_weight(error);
+                let weight = self.weights[*row] * relative_weight(error);
                 for (at, slope) in &self.slopes[*row] {
                     toward[*at] -= weight * slope * error;
                     self.slopes[*row].iter().for_each(|(other, by)| normal[(*at, *other)] += weight * slope * by);

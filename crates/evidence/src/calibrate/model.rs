@@ -14,6 +14,10 @@ use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
 use super::Evaluate;
 
+/// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
+/// `z = error / SCALE`, the soft l1 norm.
+pub(super) const SCALE: f64 = 0.08;
+
 /// The rows of a fit and what they are predicted with.
 #[derive(Clone)]
 pub(super) struct FitModel<'a> {
@@ -142,6 +146,12 @@ impl<'a> FitModel<'a> {
         };
         !scenarios.iter().all(same)
     }
+}
+
+/// The weight of a row's square by its error in the logarithm, over that of a row that is met: at the solution the soft l1
+/// norm is a weighted square.
+pub(super) fn relative_weight(error: f64) -> f64 {
+    1.0 / libm::hypot(1.0, error / SCALE)
 }
 
 /// Seconds or bytes that were measured of a case.

@@ -12,8 +12,7 @@ use shardscope_engine::stack::{ConstantId, ConstantValues};
 
 use crate::measured::Metric;
 
-use super::fit::{self, KnownSlopes};
-use super::model::FitModel;
+use super::model::{FitModel, relative_weight};
 use super::rounded;
 
 /// Spread between stacks that is assumed of the factor, with the weight of one stack.
@@ -62,13 +61,18 @@ struct Told {
     weight: f64,
 }
 
-/// The factors that the step times of `known` tell at some values of the constants.
-pub(super) fn fitted(model: &FitModel<'_>, known: &KnownSlopes, values: &ConstantValues) -> FittedStacks {
-    let logs = model.logs(values, known.rows());
+/// The factors that the step times among some rows tell at some values of the constants.
+pub(super) fn fitted(
+    model: &FitModel<'_>,
+    rows: &[usize],
+    slopes: &DMatrix<f64>,
+    values: &ConstantValues,
+) -> FittedStacks {
+    let logs = model.logs(values, rows);
     let mut told: BTreeMap<&str, (Vec<Told>, BTreeSet<String>)> = BTreeMap::new();
-    for ((place, row), log) in known.rows().iter().enumerate().zip(logs) {
+    for ((place, row), log) in rows.iter().enumerate().zip(logs) {
         let Some(id) = is_told(model, *row) else { continue };
-        let slope = slope(known.slopes(), place);
+        let slope = slope(slopes, place);
         let now = libm::log(model.stacks.get(id).copied().unwrap_or(1.0));
         let error = log - model.measured[*row] - slope * now;
         if error.is_finite() {
@@ -110,7 +114,7 @@ fn drawn(stacks: &[Vec<Told>]) -> (Vec<(f64, f64)>, f64) {
     for _ in 0..ROUNDS {
         let (mut between, mut left, mut groups) = (usual[0], usual[1], 1.0);
         for (rows, (factor, error)) in stacks.iter().zip(&mut found) {
-            let weight = |row: &Told| row.weight * fit::relative_weight(row.error + row.slope * *factor);
+            let weight = |row: &Told| row.weight * relative_weight(row.error + row.slope * *factor);
             let normal: f64 = rows.iter().map(|row| weight(row) * row.slope * row.slope).sum();
             let toward: f64 = rows.iter().map(|row| -weight(row) * row.slope * row.error).sum();
             let open = 1.0 / (normal / noise + 1.0 / spread);

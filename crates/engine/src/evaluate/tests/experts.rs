@@ -201,7 +201,7 @@ fn deepep_takes_what_its_authors_print() {
     scenario.plan.experts.dispatcher = Dispatcher::DeepEp;
     for (format, printed) in [(Format::Fp8, 2.15e-3), (Format::Bf16, 4.26e-3)] {
         let off = exchange(&scenario, format).time.get() / printed - 1.0;
-        assert!(off.abs() < 0.18, "{format}: {off:+.2}");
+        assert!(off.abs() < 0.14, "{format}: {off:+.2}");
     }
 }
 
