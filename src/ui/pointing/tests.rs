@@ -191,11 +191,11 @@ fn the_fields_of_a_form_and_the_inputs_of_an_explanation_are_items() {
     for keys in ["1ga", "1gjja", "2i", "5gi"] {
         press(&mut app, keys);
         let count = app.rows().unwrap().0.len();
-        let [.., items] = reached(&app, (200, 80));
+        let [.., items] = reached(&app, (200, 90));
         assert_eq!(items, (0..count).collect(), "{keys}");
         app.point(PointerTarget::Item(count - 1), Gesture::Click);
         assert_eq!(app.rows().unwrap().1, count - 1, "{keys}");
-        assert_eq!(under(&app, (200, 80), (0, 5)), PointerTarget::Nothing, "{keys}: beside it");
+        assert_eq!(under(&app, (200, 90), (0, 5)), PointerTarget::Nothing, "{keys}: beside it");
         app.point(PointerTarget::Nothing, Gesture::Click);
         assert!(app.layer.is_none(), "{keys}");
     }
