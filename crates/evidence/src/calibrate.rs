@@ -129,7 +129,8 @@ pub struct Fitted {
 pub struct FitOptions {
     /// Where it begins.
     pub prior: Prior,
-    /// Whether a fit from scratch also tries what a few own rows are worth, which takes as long as all the rest.
+    /// Whether a fit from scratch also tries what a few own rows are worth, and leaves out each model with experts and each
+    /// machine, which takes as long as all the rest.
     pub own_sets: bool,
     /// Whether everything that rows choose is chosen again without the rows that are scored.
     pub nested: bool,
@@ -169,7 +170,7 @@ pub fn calibrate(
     let crossed = cross_validate(cases, &model, &prior, &known, evaluate);
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen, mut sources) = (HoldOuts::default(), Vec::new(), Vec::new());
-    for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model) {
+    for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model, options.own_sets) {
         let solution = holdout::without(&model, &prior, &known, |row| related[row]);
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();

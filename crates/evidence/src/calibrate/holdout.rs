@@ -75,9 +75,9 @@ pub(super) fn source_of(model: &FitModel<'_>, row: usize) -> String {
     printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default())
 }
 
-/// Each source, each size of an architecture that one source alone has, each model with experts, each machine, and the large
-/// jobs of all: which rows to leave out.
-pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
+/// Each source, each size of an architecture that one source alone has, where all are asked for each model with experts and
+/// each machine, and the large jobs of all: which rows to leave out.
+pub(super) fn held_out_sets(model: &FitModel<'_>, all: bool) -> Vec<HoldOutRows> {
     let file = |row: usize| source_of(model, row);
     let architecture = |row: usize| model.case(row).scenario().cluster.device.architecture.as_str();
     let devices = |row: usize| model.case(row).scenario().devices();
@@ -103,13 +103,13 @@ pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
         let model = &model.case(row).scenario().model;
         model.experts.map(|experts| (model.hidden, experts.count, experts.active, experts.ffn_hidden))
     };
-    let models: BTreeSet<_> = timed().filter_map(layers).collect();
+    let models: BTreeSet<_> = timed().filter(|_| all).filter_map(layers).collect();
     held_out_sets.extend(models.into_iter().map(|own| {
         let name = "models with experts, one at a time".to_owned();
         HoldOutRows::new(model, name, HoldOutReason::Model, |row| layers(row) == Some(own))
     }));
     let machine = |row: usize| model.case(row).scenario().cluster.id.as_str();
-    let machines: BTreeSet<&str> = timed().map(machine).collect();
+    let machines: BTreeSet<&str> = timed().filter(|_| all).map(machine).collect();
     held_out_sets.extend(machines.into_iter().map(|own| {
         let name = "machines, one at a time".to_owned();
         HoldOutRows::new(model, name, HoldOutReason::Machine, |row| machine(row) == own)

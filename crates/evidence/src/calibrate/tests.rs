@@ -224,7 +224,7 @@ fn groups_stay_together_and_sources_apart() {
     // Rows of a group share its weight.
     assert!(model.weights.iter().zip([1.0, 1.0, 0.5, 0.5]).all(|(weight, share)| (weight - share).abs() < 1e-12));
     // One file and no large job: nothing can be left out whole.
-    assert!(holdout::held_out_sets(&model).is_empty());
+    assert!(holdout::held_out_sets(&model, true).is_empty());
 }
 
 /// Two rows of group c stand in two files: whichever file is left out, the fit sees neither.
@@ -239,7 +239,7 @@ fn near_duplicates_of_a_source_are_left_out_with_it() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = FitModel::new(&cases, &calibration, &before, &evaluate);
-    let held_out_sets = holdout::held_out_sets(&model);
+    let held_out_sets = holdout::held_out_sets(&model, true);
     let told: Vec<_> = held_out_sets.iter().map(|one| (one.name.as_str(), &one.out[..], &one.related[..])).collect();
     let one = ("one.csv", &[true, true, false, false][..], &[true, true, false, true][..]);
     let two = ("two\u{fffd}.csv", &[false, false, true, true][..], &[false, true, true, true][..]);
@@ -266,7 +266,7 @@ fn sizes_of_an_architecture_of_one_source_are_left_out_one_at_a_time() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = FitModel::new(&cases, &calibration, &before, &evaluate);
-    let sizes = holdout::held_out_sets(&model).into_iter().filter(|one| one.why == HoldOutReason::Size);
+    let sizes = holdout::held_out_sets(&model, true).into_iter().filter(|one| one.why == HoldOutReason::Size);
     let told: Vec<_> = sizes.map(|one| (one.name, one.out)).collect();
     let name = "cdna2, one size at a time".to_owned();
     assert_eq!(told, [(name.clone(), vec![false, false, true, false]), (name, vec![false, false, false, true])]);
