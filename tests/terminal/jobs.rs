@@ -66,7 +66,7 @@ const JOBS: [Job; 12] = [
         name: "Four scenarios",
         waits: &[
             ("Space", &["│   4 "]),
-            ("s", &["D     now ★  B − A"]),
+            ("s", &["D ", "now ", "B − A"]),
             ("Ctrl-L", &["^L save set"]),
             ("Enter", &["Name of the set"]),
         ],

@@ -179,7 +179,7 @@ fn a_newcomers_whole_visit() {
     tmux.wait("evaluating it", |screen| screen.lines().next().unwrap_or_default().contains("zero-topo"));
     // On the one node it does not fit, and the screen says what would let it.
     tmux.wait("saying what would fit", |screen| screen.contains("recompute full") && screen.contains("would fit"));
-    tmux.choose(12, "full", "full");
+    tmux.choose(13, "full", "full");
     tmux.wait("evaluating it", |screen| {
         screen.contains("FITS") && !screen.contains("computing") && !screen.contains("found")
     });
