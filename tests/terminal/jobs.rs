@@ -116,14 +116,8 @@ const JOBS: [Job; 12] = [
     },
     Job {
         name: "A DeepSeek-V3 on 64 nodes",
-        waits: &[
-            ("a", &["b200-dgx DGX B200 ◂"]),
-            ("/pri", &["Edit the cluster"]),
-            ("1gj", &["saved to"]),
-            ("B", &["64 = 512 devices ◂"]),
-            ("Enter", &["Best plans", "▸  1 "]),
-        ],
-        shows: &["deepseek-v3 · b200-dgx-2", "64 nodes", "FITS", "days", "applied "],
+        waits: &[("/pri", &["64 = 512 devices ◂"]), ("B", &["price     3"]), ("Enter", &["Best plans", "▸  1 "])],
+        shows: &["deepseek-v3 · b200-dgx", "64 nodes", "FITS", "days", "applied "],
         check: |screen, _| {
             let spent = screen.lines().find(|line| line.contains("device-hours")).unwrap_or_else(|| panic!("{screen}"));
             let number =
