@@ -24,9 +24,9 @@ pub(super) fn read_lossy(file: &Path, kind: InputKind) -> Result<String, Failure
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Whether the value of `--packing` names a file of lengths, not their mean.
+/// Whether the value of `--packing` names a file of lengths, not their mean: a fraction is a wrong mean.
 pub(super) fn holds_lengths(name: &str) -> bool {
-    name.contains(['/', '.'])
+    name.contains(['/', '.']) && name.parse::<f64>().is_err()
 }
 
 /// Refuses a name, before the work whose result is to go there: that of an input, or of any file unless it may be

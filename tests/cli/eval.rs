@@ -240,6 +240,9 @@ fn lengths_of_examples_are_read_from_a_file() {
     home.write("wrong.txt", "100\nmany\n");
     let refused = home.run("eval --train lora --packing ./wrong.txt").refused().join("\n");
     assert_contains(&refused, &["wrong.txt:2", "'many' is no length"]);
+    // A fraction is a wrong mean, and no file that is missing.
+    let refused = home.run("eval --train lora --packing 512.5").refused().join("\n");
+    assert!(refused.contains("--packing") && !refused.contains("No such file"), "{refused}");
 }
 
 /// A price of a device-hour gives the cost, in that currency, and the command line that says it again.

@@ -81,8 +81,8 @@ fn osdp_is_held_to_its_measured_runs() {
     assert!(note.contains("inferred") && note.contains("576 tokens"), "{note}");
 }
 
-/// [osdp C7]: 15,985.89 MiB of 16 GB, all sharded, fc1 and fc2 in four slices, a batch of 2. Without slices its gathered
-/// matrices alone would be 4 x 7168 x 28672 x 4 B = 3.3 GB more at a time, which the limit has no room for.
+/// [osdp C7]: 15,985.89 MiB of 16 GB, all sharded, fc1 and fc2 in four slices, a batch of 2. Both matrices of
+/// two layers are gathered at a time, 4 x 7168 x 28672 x 4 B = 3.3 GB; slices leave a quarter of that, and spare 2.5 GB.
 #[test]
 fn osdps_slices_make_the_larger_batch_fit() {
     let comparison = comparison("osdp-8x7168");

@@ -1,8 +1,8 @@
 //! Rows near a solution, where their logarithms are as good as linear in the constants: a fit there costs no evaluation,
 //! so that many can be compared. Not for the solution itself ([`super::fit`]).
 //!
-//! Constants are counted in shares of their ranges. Behind them stand the factors of stacks, each as half of its logarithm's
-//! range from -0.5 to 0.5.
+//! Constants are counted in shares of their ranges. Behind them stand the factors of stacks, each as its logarithm
+//! plus a half, so that a factor of 1 is in the middle too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
