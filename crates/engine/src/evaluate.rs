@@ -18,7 +18,7 @@ use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
 pub use band::{
-    COVERAGE_SIGMA, ErrorBand, Unmeasured, chance_of_fitting, evidence, likely_share, likeness, peak_half_width,
+    COVERAGE_SIGMA, ErrorBand, Unmeasured, beyond, chance_of_fitting, evidence, likely_share, likeness, peak_half_width,
 };
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};

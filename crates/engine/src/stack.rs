@@ -21,7 +21,7 @@ use crate::plan::{DispatchFormats, Format, Precision};
 use crate::problem::Problem;
 use crate::units::Bytes;
 
-pub use band::{Band, Division, Likeness};
+pub use band::{Band, Beyond, Division, Likeness, Reach};
 pub use calibration::Runtime;
 pub use calibration::{Allocator, Calibration, DispatcherKernels, Efficiency, Software};
 pub use collectives::AllReduceAlgorithm;

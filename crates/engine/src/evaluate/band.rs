@@ -5,7 +5,7 @@ use strum::VariantArray;
 use crate::cost::{Factors, Rates};
 use crate::plan::Offload;
 use crate::scenario::{HostThreads, Scenario};
-use crate::stack::{Band, ConstantValues, Division, Likeness};
+use crate::stack::{Band, Beyond, ConstantValues, Division, Likeness};
 use crate::units::{FlopPerSecond, Seconds};
 
 use super::figures::{Memory, Summary};
@@ -91,14 +91,14 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 /// A part of a scenario that no measured row has: whatever bands the rows give, they say nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum Unmeasured {
-    /// Mixtures of experts, on a device on which every row is of a dense model.
+    /// Mixtures of experts, on an architecture of which every row is of a dense model.
     Experts,
     /// Mixers that keep a state in place of attention: every row has attention in all layers.
     Recurrence,
     /// Attention to the tokens that an indexer chooses.
     SparseAttention,
-    /// Adapters beside frozen weights.
-    Adapters,
+    /// Adapters beside frozen weights, on an architecture of which every row trains a whole model; or another part of a model.
+    Part,
     /// Offload to the host.
     Offload,
     /// A sequence longer than the longest of the rows.
@@ -117,17 +117,27 @@ impl Unmeasured {
 
     fn is_in(self, scenario: &Scenario) -> bool {
         match self {
-            Self::Experts => {
-                let run = likeness(scenario);
-                run.experts && !scenario.calibration.bands.iter().any(|band| band.serves(&run))
-            }
+            Self::Experts => scenario.model.experts.is_some() && unserved(scenario),
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::SparseAttention => scenario.model.indexer.is_some(),
-            Self::Adapters => scenario.trains_part(),
+            Self::Part => scenario.trains_part() && (!scenario.plan.tuning.freezes() || unserved(scenario)),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
         }
     }
+}
+
+/// Whether no band serves a scenario.
+fn unserved(scenario: &Scenario) -> bool {
+    let run = likeness(scenario);
+    !scenario.calibration.bands.iter().any(|band| band.serves(&run))
+}
+
+/// The band nearest to a scenario whose rows do not reach it, and in what; none where the nearest band serves.
+pub fn beyond(scenario: &Scenario) -> Option<(&Band, Beyond)> {
+    let run = likeness(scenario);
+    let nearest = scenario.calibration.bands.iter().find(|band| band.is_for(&run))?;
+    Some((nearest, nearest.beyond(&run)?))
 }
 
 /// The half width of the 80 % interval of a peak of memory, in the logarithm; none where no measured peak is like it, as none
@@ -161,6 +171,10 @@ pub fn likeness(scenario: &Scenario) -> Likeness<'_> {
         division: Division::from(&scenario.plan),
         across_nodes: scenario.devices() > scenario.cluster.devices_per_node(),
         experts: scenario.model.experts.is_some(),
+        part: scenario.trains_part(),
+        device: &scenario.cluster.device.name,
+        devices: scenario.devices(),
+        low: scenario.plan.precision.is_low(),
     }
 }
 
@@ -208,6 +222,8 @@ mod tests {
             division: None,
             across_nodes: None,
             experts: false,
+            part: false,
+            reach: None,
             half_width,
             groups: 11,
             rows: 17,
@@ -252,6 +268,8 @@ mod tests {
             division: None,
             across_nodes: None,
             experts: false,
+            part: false,
+            reach: None,
             half_width: 0.4,
             groups: 2,
             rows: 2,

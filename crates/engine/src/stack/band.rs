@@ -1,6 +1,7 @@
 //! Error bands of predicted step times, as data: how far off predictions of similar runs were. Not for deriving them
 //! from measured rows (`calibrate`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -27,12 +28,73 @@ pub struct Band {
     /// Whether their models have experts.
     #[serde(default, skip_serializing_if = "crate::model::is_off")]
     pub experts: bool,
+    /// Whether they train adapters or another part of a model.
+    #[serde(default, skip_serializing_if = "crate::model::is_off")]
+    pub part: bool,
+    /// How far they reach; any distance if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
     /// Half width of the 80 % interval: the largest `|ln(measured / predicted)|` in it.
     pub half_width: f64,
     /// Groups of rows behind it.
     pub groups: u32,
     /// Rows behind it.
     pub rows: u32,
+}
+
+/// How far the rows of a band reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// The names of their devices.
+    pub devices: BTreeSet<String>,
+    /// The most devices of a run, for each way to divide its work.
+    pub most: BTreeMap<Division, u32>,
+    /// Whether any of them trains in fp8 or in fewer bits.
+    #[serde(default, skip_serializing_if = "crate::model::is_off")]
+    pub low: bool,
+}
+
+/// What of a run lies beyond the rows of a band that is else for runs such as it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// No row ran on this device.
+    Device,
+    /// No row trained in fp8 or in fewer bits.
+    Format,
+    /// No row divided its work in this way.
+    Division,
+    /// The rows that divided their work in this way had at most so many devices.
+    Size(u32),
+}
+
+/// A band serves runs of up to so many times the devices of the largest of its rows. Rows of more than twice the devices of all
+/// rows that a fit had seen were off by 1.1 to 1.5 times as much as when it had seen some of them.
+const FARTHEST: u32 = 2;
+
+impl Reach {
+    /// The reach that takes in one more run.
+    pub fn and(mut self, run: &Likeness<'_>) -> Self {
+        self.devices.insert(run.device.to_owned());
+        let most = self.most.entry(run.division).or_default();
+        *most = run.devices.max(*most);
+        self.low |= run.low;
+        self
+    }
+
+    /// The first thing in which a run is beyond.
+    fn beyond(&self, run: &Likeness<'_>) -> Option<Beyond> {
+        let most = self.most.get(&run.division);
+        if !self.devices.contains(run.device) {
+            Some(Beyond::Device)
+        } else if run.low && !self.low {
+            Some(Beyond::Format)
+        } else if let Some(most) = most {
+            (run.devices > most.saturating_mul(FARTHEST)).then_some(Beyond::Size(*most))
+        } else {
+            Some(Beyond::Division)
+        }
+    }
 }
 
 /// How the work of a step is divided among devices.
@@ -71,14 +133,33 @@ pub struct Likeness<'a> {
     pub across_nodes: bool,
     /// Whether its model has experts.
     pub experts: bool,
+    /// Whether it trains adapters or another part of its model.
+    pub part: bool,
+    /// The device's name.
+    pub device: &'a str,
+    /// Its devices.
+    pub devices: u32,
+    /// Whether it trains in fp8 or in fewer bits.
+    pub low: bool,
 }
 
 impl Band {
-    /// Whether it is for runs such as this one.
+    /// Whether it is for runs such as this one, and its rows reach so far.
     pub fn serves(&self, run: &Likeness<'_>) -> bool {
+        self.is_for(run) && self.beyond(run).is_none()
+    }
+
+    /// What of a run lies beyond its rows.
+    pub fn beyond(&self, run: &Likeness<'_>) -> Option<Beyond> {
+        self.reach.as_ref()?.beyond(run)
+    }
+
+    /// Whether it is for runs such as this one.
+    pub fn is_for(&self, run: &Likeness<'_>) -> bool {
         (self.stacks.is_empty() || self.stacks.iter().any(|stack| stack == run.stack))
             && self.architecture == run.architecture
             && self.experts == run.experts
+            && self.part == run.part
             && self.division.is_none_or(|division| division == run.division)
             && self.across_nodes.is_none_or(|across| across == run.across_nodes)
     }
@@ -89,7 +170,7 @@ impl fmt::Display for Band {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows of ", thousands(f64::from(self.rows)))?;
         match &self.stacks[..] {
-            [] => f.write_str("other stacks, none of this one,")?,
+            [] => f.write_str("sources left out of the fit,")?,
             [one] => f.write_str(one)?,
             many => write!(f, "{} stacks", many.len())?,
         }
@@ -100,6 +181,54 @@ impl fmt::Display for Band {
             Some(false) => ", within a node",
             Some(true) => ", across nodes",
         })?;
-        f.write_str(if self.experts { ", with experts" } else { "" })
+        f.write_str(if self.experts { ", with experts" } else { "" })?;
+        f.write_str(if self.part { ", of adapters" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of 16 and 128 devices, sharded, in bf16 on an A100: 256 devices are twice the largest, 257 are beyond. Each thing that
+    /// no row has is named.
+    #[test]
+    fn a_band_serves_to_twice_its_largest_row() {
+        let row = Likeness {
+            stack: "fms-fsdp",
+            architecture: "ampere",
+            division: Division::Sharded,
+            across_nodes: true,
+            experts: false,
+            part: false,
+            device: "A100",
+            devices: 16,
+            low: false,
+        };
+        let rows = [row, Likeness { devices: 128, ..row }];
+        let band = Band {
+            stacks: vec!["fms-fsdp".to_owned()],
+            architecture: "ampere".to_owned(),
+            division: None,
+            across_nodes: None,
+            experts: false,
+            part: false,
+            reach: Some(rows.iter().fold(Reach::default(), Reach::and)),
+            half_width: 0.1,
+            groups: 2,
+            rows: 2,
+        };
+        let cases = [
+            (Likeness { devices: 256, ..row }, None),
+            (Likeness { devices: 257, ..row }, Some(Beyond::Size(128))),
+            (Likeness { device: "A100 40 GB", ..row }, Some(Beyond::Device)),
+            (Likeness { low: true, ..row }, Some(Beyond::Format)),
+            (Likeness { division: Division::Split, ..row }, Some(Beyond::Division)),
+        ];
+        for (run, beyond) in cases {
+            assert_eq!((band.beyond(&run), band.serves(&run)), (beyond, beyond.is_none()), "{run:?}");
+        }
+        assert!(!band.is_for(&Likeness { part: true, ..row }), "adapters have bands of their own");
+        assert!(Band { reach: None, ..band }.serves(&cases[1].0), "a calibration of before says nothing of its reach");
     }
 }

@@ -8,7 +8,7 @@ use nalgebra::DMatrix;
 use shardscope_engine::evaluate::{self, COVERAGE_SIGMA, ErrorBand};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::constants::Constant;
-use shardscope_engine::stack::{Band, Calibration, ConstantId, ConstantValues, Likeness, Posterior};
+use shardscope_engine::stack::{Band, Calibration, ConstantId, ConstantValues, Likeness, Posterior, Reach};
 use shardscope_engine::units::Seconds;
 
 use super::prior::OWN_NOISE;
@@ -135,7 +135,8 @@ fn updated_calibration(
 /// The band of runs like one's own: as wide as they differ from one another, or as the rows behind the calibration do where
 /// these are nearer to each other.
 fn own_band(scenario: &Scenario, half_width: f64) -> Band {
-    let Likeness { stack, architecture, division, across_nodes, experts } = evaluate::likeness(scenario);
+    let run = evaluate::likeness(scenario);
+    let Likeness { stack, architecture, division, across_nodes, experts, part, .. } = run;
     let evidence = evaluate::evidence(scenario);
     Band {
         stacks: vec![stack.to_owned()],
@@ -143,6 +144,8 @@ fn own_band(scenario: &Scenario, half_width: f64) -> Band {
         division: Some(division),
         across_nodes: Some(across_nodes),
         experts,
+        part,
+        reach: Some(Reach::default().and(&run)),
         half_width: rounded(evidence.map_or(half_width, |band| band.half_width.min(half_width))),
         groups: 1 + evidence.map_or(0, |band| band.groups),
         rows: 1 + evidence.map_or(0, |band| band.rows),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measured::{Case, Metric, Reading, Residual, ScoreKey, Validation};
 use shardscope_engine::evaluate::{COVERAGE_SIGMA, likeness};
-use shardscope_engine::stack::{Band, Division, Likeness};
+use shardscope_engine::stack::{Band, Division, Likeness, Reach};
 
 use super::rounded;
 
@@ -81,7 +81,7 @@ pub(super) fn unseen<'a>(
 /// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
 /// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
 pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Band> {
-    type BandPool<'a> = (Option<&'a str>, (&'a str, bool), Option<(Division, bool)>);
+    type BandPool<'a> = (Option<&'a str>, (&'a str, [bool; 2]), Option<(Division, bool)>);
     let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
     let of = |residuals: &[UnseenResidual<'_>],
               least: usize,
@@ -91,17 +91,21 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
         for miss in residuals {
             pools.entry(pool(&miss.run)).or_default().push(miss);
         }
-        let one = |((_, (architecture, experts), near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
+        let one = |((_, (architecture, [experts, part]), near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
             let needed: Vec<(&str, f64)> =
                 rows.iter().map(|miss| (miss.residual.group.as_str(), miss.required_half_width())).collect();
             let groups = sizes(&needed).len();
             let stacks: BTreeSet<&str> = rows.iter().filter(|_| known).map(|miss| miss.run.stack).collect();
+            let reach = rows.iter().map(|miss| &miss.run);
             Some(Band {
                 stacks: stacks.into_iter().map(str::to_owned).collect(),
                 architecture: architecture.to_owned(),
                 division: near.map(|(division, _)| division),
                 across_nodes: near.map(|(_, across)| across),
                 experts,
+                part,
+                // Sources that were left out say how far off software is of which no row is known: they serve any run.
+                reach: known.then(|| reach.fold(Reach::default(), Reach::and)),
                 half_width: rounded(width(&needed).filter(|_| groups >= least)?),
                 groups: groups as u32,
                 rows: rows.len() as u32,
@@ -116,9 +120,9 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
     bands
 }
 
-/// The device's architecture, and whether it trained a model with experts.
-const fn machine<'a>(run: &Likeness<'a>) -> (&'a str, bool) {
-    (run.architecture, run.experts)
+/// The device's architecture, and whether it trained a model with experts, and a part of a model.
+const fn machine<'a>(run: &Likeness<'a>) -> (&'a str, [bool; 2]) {
+    (run.architecture, [run.experts, run.part])
 }
 
 /// The half width that holds [`NOMINAL_COVERAGE`] of runs to come, from a group and an error of each run that there was:

@@ -311,6 +311,10 @@ fn unseen_residuals(residuals: &[Residual]) -> Vec<UnseenResidual<'_>> {
         division: Division::Replicated,
         across_nodes: false,
         experts: false,
+        part: false,
+        device: "A100",
+        devices: 8,
+        low: false,
     };
     residuals.iter().map(|residual| UnseenResidual { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
 }
@@ -337,7 +341,7 @@ fn bands_hold_eight_of_ten_groups() {
     ];
     assert_eq!(told, expected);
     let serves = |stack: &str, architecture: &str, division| {
-        let run = Likeness { stack, architecture, division, across_nodes: false, experts: false };
+        let run = Likeness { stack, architecture, division, ..unseen_residuals(&rows)[0].run };
         found.iter().find(|band| band.serves(&run)).map(|band| band.half_width)
     };
     assert_eq!(serves("a", "ampere", Division::Replicated), Some(0.08));

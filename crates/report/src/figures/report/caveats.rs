@@ -1,12 +1,12 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
 use shardscope_engine::cost::{self, Factors, Rates};
-use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, evidence};
+use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{Module, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, Scenario};
-use shardscope_engine::stack::ProcessLauncher;
+use shardscope_engine::stack::{Beyond, ProcessLauncher};
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
@@ -58,16 +58,25 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"
                 .to_owned()
         }
-        Unmeasured::Recurrence => "no run with gated delta nets was measured, whose kernels are taken at the full rates of \
+        Unmeasured::Recurrence => {
+            "no run with gated delta nets was measured, whose kernels are taken at the full rates of \
                                    products and memory: real ones take longer, and there is no error band"
-            .to_owned(),
-        Unmeasured::SparseAttention => "no run with sparse attention was measured, whose indexer is taken at the full rate of \
-                                        products, so that there is no error band"
-            .to_owned(),
-        Unmeasured::Adapters => {
-            "there is no error band for runs that train adapters or a part of a model: docs/fine-tuning.md says how far off \
-             published ones are"
                 .to_owned()
+        }
+        Unmeasured::SparseAttention => {
+            "no run with sparse attention was measured, whose indexer is taken at the full rate of \
+                                        products, so that there is no error band"
+                .to_owned()
+        }
+        Unmeasured::Part if scenario.plan.tuning.freezes() => {
+            let architecture = printable(&scenario.cluster.device.architecture);
+            format!(
+                "no measured run like this one trains adapters on {architecture}, so that there is no error band: \
+                 docs/fine-tuning.md says how far off published ones are"
+            )
+        }
+        Unmeasured::Part => {
+            "no run that freezes a part of a model was measured, so that there is no error band".to_owned()
         }
         Unmeasured::Offload => offloaded(scenario, summary),
         Unmeasured::Sequence => {
@@ -100,8 +109,9 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let peaks = scenario.calibration.peak_half_width.is_none();
     let peaks =
         peaks.then(|| "no measured peaks of memory stand behind it: how sure the peak is, is not known".to_owned());
-    let times =
-        scenario.calibration.bands.is_empty() || evidence(scenario).is_some() || Unmeasured::of(scenario).count() > 0;
+    let beyond = beyond_rows(scenario);
+    let told = evidence(scenario).is_some() || beyond.is_some() || Unmeasured::of(scenario).count() > 0;
+    let times = scenario.calibration.bands.is_empty() || told;
     let times = (!times).then(|| {
         let architecture = printable(&scenario.cluster.device.architecture);
         format!("no step time of {architecture} was measured, so that there is no error band")
@@ -114,6 +124,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .into_iter()
         .chain(highest)
         .chain(unmeasured)
+        .chain(beyond)
         .chain(peaks)
         .chain(times)
         .chain(unsaid)
@@ -124,6 +135,22 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(fp8)
         .chain(lacking(scenario))
         .collect()
+}
+
+/// In what the nearest measured rows do not reach a scenario, so that its interval is that of others.
+fn beyond_rows(scenario: &Scenario) -> Option<String> {
+    let (nearest, beyond) = beyond(scenario)?;
+    let what = match beyond {
+        Beyond::Device => format!("are of other devices than the {}", printable(&scenario.cluster.device.name)),
+        Beyond::Format => format!("have none in {} or in other formats of fewer than 16 bits", scenario.plan.precision),
+        Beyond::Division => "have none whose work is divided so".to_owned(),
+        Beyond::Size(most) => {
+            format!("have at most {} devices where the work is divided so", thousands(f64::from(most)))
+        }
+    };
+    let wider = evidence(scenario).map(|band| format!("the interval is that of {band}"));
+    let wider = wider.unwrap_or_else(|| "there is no error band".to_owned());
+    Some(format!("the {nearest} {what}: {wider}"))
 }
 
 /// That a strategy has a program's own name, and the stack is another program.
