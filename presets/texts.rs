@@ -90,6 +90,7 @@ embedded! {
         "automodel-2026",
         "xtuner-2025",
         "hf-trainer-2024",
+        "litgpt-2024",
         "hf-deepspeed-2024",
         "peft-2025",
         "megatron-core-2026",

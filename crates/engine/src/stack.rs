@@ -142,10 +142,19 @@ pub struct Stack {
     /// a trained weight: modules of transformers (`LlamaRMSNorm`) and torchtune (`RMSNorm`) that no compiler has fused.
     #[serde(default)]
     pub norms_in_fp32: bool,
+    /// Whether the weight of such a norm multiplies in fp32 too, before the product is cast: `LitGPT` (`RMSNorm` of
+    /// litgpt/model.py), whose autograd keeps 4 bytes of what is multiplied.
+    #[serde(default)]
+    pub scales_norms_in_fp32: bool,
     /// Whether attention's kernel gets, and keeps, keys and values repeated for every head: torchtune's `MultiHeadAttention`,
     /// and `sdpa_attention_forward` of transformers where padding needs a mask.
     #[serde(default)]
     pub repeats_keys: bool,
+    /// Whether queries, keys and values of as many heads are one tensor, which stays as long as its queries are kept, beside
+    /// copies of keys and values that are rotated: nanotron (`CausalSelfAttention.forward` of src/nanotron/models/llama.py;
+    /// queries rotate in place, flash_attn/layers/rotary.py).
+    #[serde(default)]
+    pub copies_keys: bool,
     /// Whether products of fewer than 16 bits go with 8 bits for the kept input of an MLP's activation function:
     /// `activation_func_fp8_input_store` of Megatron-LM (`megatron/core/transformer/transformer_config.py`).
     #[serde(default)]
@@ -174,8 +183,9 @@ pub struct Stack {
     /// `megatron/core/tensor_parallel/layers.py`, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
-    /// Memory that its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those
-    /// blocks are too small for: micro-batches of activations. It is read where there is room; a job does without.
+    /// Memory that its allocator keeps of collectives of tensor parallelism beside the logits, which those blocks are too
+    /// small for, or because a collective that the host has launched still reads them (`Tensor.record_stream`): micro-batches
+    /// of activations. It is read where there is room; a job does without.
     #[serde(default)]
     pub cached_exchanges: f64,
     /// Whether tensor ranks have whole experts each where experts are divided among ranks, unless a plan says otherwise,

@@ -4,7 +4,7 @@ use std::ops::Add;
 
 use crate::model::{LatentAttention, LayerKind};
 use crate::plan::{Format, Recompute};
-use crate::scenario::{Differentiated, Layout};
+use crate::scenario::{Differentiated, Layout, Scenario};
 use crate::units::{Bytes, Count};
 
 use super::adapters::{AdapterPlace, KeptInputs};
@@ -178,16 +178,24 @@ impl Rates<'_> {
         if !(self.scenario.stack.norms_in_fp32 && eager) {
             return self.storage();
         }
-        let trained = self.scenario.differentiated(kind) == Differentiated::All;
-        let multiplied = if trained { self.storage() } else { Bytes::ZERO };
-        Bytes::new(Format::Fp32.bytes()) + multiplied
+        let fp32 = Bytes::new(Format::Fp32.bytes());
+        fp32 + match self.scenario.differentiated(kind) {
+            Differentiated::All if self.scenario.stack.scales_norms_in_fp32 => fp32,
+            Differentiated::All => self.storage(),
+            _ => Bytes::ZERO,
+        }
     }
 
-    /// Numbers per token of keys and values that are copied to the heads of queries which share them.
+    /// Numbers per token of keys and values that are kept more than once: copied to the heads of queries which share them,
+    /// or, where none are shared, for rotation.
     fn repeated_heads(&self, kind: LayerKind) -> f64 {
-        let model = &self.scenario.model;
-        let repeats = self.scenario.stack.repeats_keys && model.latent.is_none();
-        if repeats { 2.0 * model.whole_width(kind) - model.kv_width(kind) as f64 } else { 0.0 }
+        let Scenario { model, stack, .. } = self.scenario;
+        let (all, own) = (2.0 * model.whole_width(kind), model.kv_width(kind) as f64);
+        match model.latent {
+            None if stack.repeats_keys => all - own,
+            None if stack.copies_keys && own >= all => own,
+            _ => 0.0,
+        }
     }
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second

@@ -19,7 +19,7 @@ const UNMEASURED: [&str; 5] = ["ada", "ampere-ga102", "blackwell-rtx", "cdna4", 
 const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
     jax-xla-2025 maxtext-2024 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
     megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai megatron-lumi-2023 mi250x-various mosaic-2023 nanotron nemo-2024 nemo-2025 \
-    torchtitan various accelerate torchtitan-2025 torchtitan-2026 torchtune-2025 automodel-2026 xtuner-2025 hf-trainer-2024 \
+    torchtitan various accelerate torchtitan-2025 torchtitan-2026 torchtune-2025 automodel-2026 xtuner-2025 hf-trainer-2024 litgpt-2024 \
     hf-deepspeed-2024 peft-2025 megatron-core-2026 mlperf-nemo-v5.0 mlperf-nemo-v5.1 mlperf-nemo-v6.0 mlperf-rocm \
     primus-megatron-2025 hai-llm-2024";
 const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mpt-30b mpt-70b gpt3-175b gpt-neox-10b \

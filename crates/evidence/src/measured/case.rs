@@ -117,7 +117,8 @@ impl Case {
         }
         let cluster = cluster(row, library)?;
         let filed = row.text(STACK);
-        let moved = Conventions::of_stack(filed).moved(row.text("notes"), &cluster.device.architecture);
+        let moved =
+            Conventions::of_stack(filed).moved([row.text("source"), row.text("notes")], &cluster.device.architecture);
         let named = moved.unwrap_or(filed);
         // A submission to MLPerf names its round in the source: `MLPerf Training v5.0`.
         let round = row.text("source").rsplit(' ').next().unwrap_or_default();

@@ -50,6 +50,8 @@ pub(super) struct Vocabulary {
 struct StackMove {
     to: String,
     architecture: Option<String>,
+    /// Words in the source that the row names.
+    source: Option<String>,
     /// The words before the year and the month of the release in a note.
     release: Option<String>,
     #[serde(default)]
@@ -95,9 +97,10 @@ impl Conventions {
         ALL.get(id).unwrap_or(&NONE)
     }
 
-    /// The stack of a row whose notes or whose machine's architecture say that it is another one.
-    pub fn moved(&self, notes: &str, architecture: &str) -> Option<&str> {
-        let found = self.moves.iter().find(|one| match (&one.release, &one.architecture) {
+    /// The stack of a row whose source, whose notes or whose machine's architecture say that it is another one.
+    pub fn moved(&self, [source, notes]: [&str; 2], architecture: &str) -> Option<&str> {
+        let named = |one: &&StackMove| one.source.as_deref().is_none_or(|words| source.contains(words));
+        let found = self.moves.iter().filter(named).find(|one| match (&one.release, &one.architecture) {
             (Some(release), _) => released(notes, release).is_some_and(|date| date >= one.since),
             (None, other) => other.as_deref().is_none_or(|other| other == architecture),
         });
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn later_releases_and_ports_are_of_another_stack() {
         fn moved<'a>(stack: &'a str, notes: &str, architecture: &str) -> &'a str {
-            Conventions::of_stack(stack).moved(notes, architecture).unwrap_or(stack)
+            Conventions::of_stack(stack).moved(["Lightning-AI/litgpt README", notes], architecture).unwrap_or(stack)
         }
         for (stack, notes, wanted) in [
             ("nemo-2024", "NeMo 24.09; training step time", "nemo-2025"),
@@ -171,6 +174,8 @@ mod tests {
         ] {
             assert_eq!(moved(stack, notes, "hopper"), wanted, "{stack}, {notes}");
         }
+        assert_eq!(moved("various", "Eager / -", "ampere"), "litgpt-2024");
+        assert_eq!(Conventions::of_stack("various").moved(["flash-attention README", ""], "ampere"), None);
         assert_eq!(moved("megatron-deepspeed-2022", "", "cdna2"), "megatron-lumi-2023");
         assert_eq!(moved("megatron-deepspeed-2022", "", "ampere"), "megatron-deepspeed-2022");
     }

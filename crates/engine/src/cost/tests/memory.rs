@@ -313,6 +313,26 @@ fn modules_that_are_not_fused_keep_what_they_hand_on() {
     close(kept(&scenario), fused);
 }
 
+/// A weight that multiplies in fp32 keeps 2 bytes more of 1,024 numbers for each of two norms. Where queries, keys and values
+/// of as many heads are one tensor, 3 x 1,024 numbers, copies of keys and values are 2 x 1,024 more; of 4 heads that queries
+/// share, each is a tensor of its own.
+#[test]
+fn norms_and_rotation_keep_what_their_modules_copy() {
+    let mut scenario = testing::scenario();
+    let kept = |scenario: &crate::scenario::Scenario| rates(scenario).activations(DENSE).layer.get() / (1024.0 * 2.0);
+    Arc::make_mut(&mut scenario.stack).norms_in_fp32 = true;
+    let before = kept(&scenario);
+    Arc::make_mut(&mut scenario.stack).scales_norms_in_fp32 = true;
+    close(kept(&scenario), before + 2.0 * 1024.0);
+    for (kv_heads, more) in [(16, 2.0 * 1024.0), (4, 0.0)] {
+        Arc::make_mut(&mut scenario.model).kv_heads = kv_heads;
+        Arc::make_mut(&mut scenario.stack).copies_keys = false;
+        let once = kept(&scenario);
+        Arc::make_mut(&mut scenario.stack).copies_keys = true;
+        close(kept(&scenario), once + more);
+    }
+}
+
 /// 2 x 3,072 numbers that the activation function reads, in one byte each rather than two, where products have 8 bits.
 #[test]
 fn the_input_of_an_activation_function_may_be_kept_in_8_bits() {
