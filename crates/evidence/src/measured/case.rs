@@ -148,6 +148,7 @@ impl Case {
         scenario.plan.precision = precision;
         scenario.plan.compile = compile(row, &scenario.stack);
         scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));
+        plan::recompute_at_need(&mut cells, &mut scenario);
         let mut scenarios = vec![scenario];
         if more > 0.0 {
             // A batch between two whole counts of micro-batches is taken between their step times.

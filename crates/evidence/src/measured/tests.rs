@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use shardscope_engine::plan::Recompute;
 use shardscope_engine::stack::Allocator;
 use shardscope_engine::testing;
 
@@ -47,6 +48,27 @@ fn what_is_on_its_way_to_the_host_is_on_the_device() {
     summary.memory.parts.activations = Bytes::new(1042.0 * MIB);
     let found = read(&summary, Reading::Device, 0.5, false);
     assert!((found - (2000.0 - 404.0) * MIB).abs() < 1.0, "{}", found / MIB);
+}
+
+/// A layer keeps 16 numbers of 2 bytes for each channel of a token: of 6 x 2,048 tokens and 12,288 channels 4.8 GB, 464 GB in 96
+/// layers, for which no device of 80 GB has room; of 8 x 2,048 tokens and 4,096 channels 2.1 GB, 52 GB in 24 layers.
+#[test]
+fn a_run_that_could_not_keep_its_activations_computes_them_again() {
+    for (layers, hidden, micro, stated, wanted) in [
+        (96, 12_288, 6, "", Recompute::Full),
+        (24, 4096, 8, "", Recompute::None),
+        (96, 12_288, 6, "none", Recompute::None),
+    ] {
+        let table = format!(
+            "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,vocab,seq_len,micro_batch,global_batch,act_ckpt,\
+             precision,scored,step_time_s\n\
+             a,h100-80gb-dgx,jax-xla-2025,256,full_shard,GPT,{layers},{hidden},51200,2048,{micro},{},{stated},bf16,yes,1\n",
+            256 * micro
+        );
+        let (cases, skipped) = cases(&super::read("rows.csv", &table).0, &shardscope_presets::library());
+        assert!(skipped.is_empty(), "{skipped:?}");
+        assert_eq!(cases[0].scenario().plan.recompute, wanted, "{layers} layers, {stated}");
+    }
 }
 
 /// torchtitan compiles the loss since 2025, `LitGPT`'s Thunder always; fms-fsdp has no compiled loss that is known.

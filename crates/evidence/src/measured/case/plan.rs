@@ -2,13 +2,16 @@
 
 use std::str::FromStr;
 
+use shardscope_engine::cost::{Factors, Rates};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{
     ExpertMesh, Extent, FlopCount, Imbalance, MasterWeights, Moments, Plan, Precision, Recompute, Schedule, Sharding,
     Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Stack;
+use shardscope_engine::units::Bytes;
 
 use super::Cells;
 use crate::measured::conventions::Conventions;
@@ -252,6 +255,22 @@ fn recompute(cells: &mut Cells<'_>) -> Recompute {
     };
     cells.assume("act_ckpt", &value, why);
     value
+}
+
+/// Has all layers computed again, where a row does not say it, if a micro-batch's activations alone are more than the device
+/// has: the run did fit.
+pub(super) fn recompute_at_need(cells: &mut Cells<'_>, scenario: &mut Scenario) {
+    let stated = words::recompute(cells.row.text("act_ckpt")).is_some();
+    if stated || scenario.plan.recompute != Recompute::None || scenario.plan.offload.activations() {
+        return;
+    }
+    let rates = Rates::new(scenario, &Factors::default());
+    let of_kinds = scenario.model.kinds().map(|(kind, layers)| rates.activations(kind).layer * f64::from(layers));
+    let kept = of_kinds.sum::<Bytes>() / f64::from(scenario.plan.pipeline);
+    if kept > scenario.cluster.device.memory {
+        cells.assume("act_ckpt", &Recompute::Full, "activations of a micro-batch alone are more than the device has");
+        scenario.plan.recompute = Recompute::Full;
+    }
 }
 
 /// The order of a pipeline's work: interleaved where the note gives stages per rank or layers per stage.
