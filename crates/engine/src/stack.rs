@@ -333,6 +333,12 @@ pub enum Balance {
     LayersAndEnds,
     /// By count; what is left over goes to the last stages.
     LayersBehind,
+    /// By count; where that leaves stages uneven, embedding and logits count as a layer each, and where this does too, stages
+    /// are filled one after the other, and the last has what is left. Megatron-Core builds no other uneven stages unasked:
+    /// `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`, as recipes for Qwen3 and Llama 3.1
+    /// 405B set them, or the layouts of those for `DeepSeek` and Kimi (NVIDIA-NeMo/Megatron-Bridge, recipes/qwen/qwen3_moe.py,
+    /// llama/llama3.py, deepseek/deepseek_v3.py, kimi/kimi_k2.py).
+    LayersFilled,
     /// By weights of the matrices, those of the logits too: a stage takes layers until those assigned are past its share.
     Weights,
 }

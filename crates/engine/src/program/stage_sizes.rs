@@ -37,13 +37,29 @@ pub(super) fn stage_sizes(
             sizes.reverse();
             sizes.repeat(chunks as usize)
         }
-        Balance::Layers | Balance::LayersAndEnds | Balance::LayersBehind => equal(model.layers, stages, 0.0),
+        Balance::LayersFilled if !model.layers.is_multiple_of(stages) => {
+            let counts = if (model.layers + 2).is_multiple_of(stages) { None } else { filled(model, stages) };
+            counts.unwrap_or_else(|| equal(model.layers, stages, 1.0))
+        }
+        Balance::Layers | Balance::LayersAndEnds | Balance::LayersBehind | Balance::LayersFilled => {
+            equal(model.layers, stages, 0.0)
+        }
         Balance::Weights => {
             let layers: Vec<f64> = (0..model.layers).map(|layer| full_weights(model, layer)).collect();
             let head = f64::from(model.vocab) * f64::from(model.hidden);
             past_share(&layers, stages, head).unwrap_or_else(|| split(&layers, stages, [0.0, head]))
         }
     }
+}
+
+/// Each stage has as many layers as the fullest must have, those that predict further tokens counted, and the last what is
+/// left. `None` where less than nothing is left.
+fn filled(model: &Model, stages: u32) -> Option<Vec<u32>> {
+    let each = (model.layers + model.mtp_layers).div_ceil(stages);
+    let last = model.layers.checked_sub(each * (stages - 1))?;
+    let mut counts = vec![each; stages as usize];
+    *counts.last_mut()? = last;
+    Some(counts)
 }
 
 /// Weights of a layer's matrices, with keys and values as if each query head had its own.
@@ -195,8 +211,14 @@ mod tests {
     /// a layer.
     #[test]
     fn ends_do_without_layers_where_there_are_fewer_than_stages() {
-        let balances =
-            [Balance::Time, Balance::Layers, Balance::LayersAndEnds, Balance::LayersBehind, Balance::Weights];
+        let balances = [
+            Balance::Time,
+            Balance::Layers,
+            Balance::LayersAndEnds,
+            Balance::LayersBehind,
+            Balance::LayersFilled,
+            Balance::Weights,
+        ];
         for balance in balances {
             let layers = |layers: u32, stages: u32| {
                 let times = || PartTimes {
@@ -223,6 +245,26 @@ mod tests {
         assert_eq!(of(6, 1), [5, 5, 5, 5, 6, 6]);
         assert_eq!(of(4, 1), [8, 8, 8, 8]);
         assert_eq!(of(3, 2), [5, 5, 6, 5, 5, 6]);
+    }
+
+    /// Megatron Bridge's layouts of `DeepSeek`-V3 have 16, 16, 16 and 13 of its 61 layers on 4 stages, 8 and at last 5 on 8, and 4 and
+    /// at last 1 on 16; 32 stages of 2 would leave less than none, and have embedding and logits as a layer each. So have the 94
+    /// of Qwen3 235B, with which they are 96, on 16 stages of 6.
+    #[test]
+    fn stages_are_filled_one_after_the_other() {
+        let of = |layers, ranks, chunks| {
+            let model = Model { mtp_layers: u32::from(layers == 61), ..testing::model(layers, 64) };
+            stage_sizes(Balance::LayersFilled, &model, [ranks, chunks], || unreachable!("counts alone"))
+        };
+        let counts = |each: u32, stages: usize, last: u32| [vec![each; stages - 1], vec![last]].concat();
+        assert_eq!(of(61, 4, 1), counts(16, 4, 13));
+        assert_eq!(of(61, 8, 1), counts(8, 8, 5));
+        for (ranks, chunks) in [(16, 1), (4, 4)] {
+            assert_eq!(of(61, ranks, chunks), counts(4, 16, 1));
+        }
+        assert_eq!(of(61, 8, 4), [vec![1], counts(2, 31, 0)].concat());
+        assert_eq!(of(94, 16, 1), [vec![5], counts(6, 15, 5)].concat());
+        assert_eq!(of(96, 16, 1), counts(6, 16, 6));
     }
 
     /// Llama 3 8B on 8 stages: a walk through nanotron's code that its functions print has 5, 4, 4, 5, 4, 4, 4 and 2 layers on
