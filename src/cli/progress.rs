@@ -10,6 +10,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use crate::app::Options;
 use shardscope_engine::units::thousands;
 
+/// The pause between two messages of what goes on: none is drawn sooner.
+pub(super) const PAUSE: Duration = Duration::from_millis(125);
+
 /// Runs a search of `count` results with a bar, and collects what it hands over by index; what it left out is `None`.
 pub(super) fn collect<T: Clone + Send>(
     count: usize,

@@ -160,8 +160,14 @@ fn answer(
     log::line(&format!("searching whole plans on {} threads", pool.current_num_threads()));
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
     let evaluator = Evaluator::new(&pool, cancel);
-    let told = |so_far: &PlanSearchAnswer| waiting.set_message(so_far_words(search.objective, so_far));
-    let answer = search.run_share(share, &evaluator, &mut |so_far| told(so_far));
+    let mut told = None::<Instant>;
+    let mut tell = |so_far: &PlanSearchAnswer| {
+        if told.is_none_or(|told| told.elapsed() >= progress::PAUSE) {
+            told = Some(Instant::now());
+            waiting.set_message(so_far_words(search.objective, so_far));
+        }
+    };
+    let answer = search.run_share(share, &evaluator, &mut tell);
     waiting.set_message("placing operators one by one");
     let per_operator = planner::refined(search, &answer, &evaluator).filter(|_| answer.exact);
     waiting.finish_and_clear();

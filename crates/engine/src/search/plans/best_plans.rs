@@ -25,11 +25,21 @@ pub(super) struct BestPlans {
     /// The fastest plan of each count of devices at each price, where a front was asked for: none of its size is better in
     /// anything that a front weighs.
     fastest: BTreeMap<(u32, u64), EvaluatedPlan>,
+    /// How many plans have come among either.
+    changes: u64,
 }
 
 impl BestPlans {
     pub fn new(objective: Objective, most: usize, front: &[Objective], known: Option<[f64; 2]>) -> Self {
-        Self { objective, most: most.max(1), plans: Vec::new(), known, front: front.to_vec(), fastest: BTreeMap::new() }
+        Self {
+            objective,
+            most: most.max(1),
+            plans: Vec::new(),
+            known,
+            front: front.to_vec(),
+            fastest: BTreeMap::new(),
+            changes: 0,
+        }
     }
 
     /// Takes a plan; of two that are as good the first stays first.
@@ -37,6 +47,7 @@ impl BestPlans {
         let pace = TokenPace::of(&found.scenario, &found.summary);
         if self.leads_its_size(&pace) {
             self.fastest.insert(pace.size(), found.clone());
+            self.changes += 1;
         }
         let scores = self.objective.of(&found);
         let place = self.plans.partition_point(|(other, ..)| *other <= scores);
@@ -51,6 +62,12 @@ impl BestPlans {
         }
         self.plans.insert(place, (scores, kind, found));
         self.plans.truncate(self.most);
+        self.changes += 1;
+    }
+
+    /// How many plans have come among the best or the fastest: as long as that stays, so do these.
+    pub const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether plans of these lower bounds, and of a kind if they are all of one, can still be among the best, or the fastest

@@ -67,6 +67,9 @@ struct SearchRun<'a> {
     deferred: BinaryHeap<SearchNode>,
     ranking: BestPlans,
     counts: PlanCounts,
+    /// The answer that was told last, and how often the ranking had changed by then.
+    told: PlanSearchAnswer,
+    told_changes: u64,
     /// How many nodes have been made.
     numbered: usize,
     recomputes: Vec<Recompute>,
@@ -108,7 +111,7 @@ impl PlanSearch {
     ) -> PlanSearchAnswer {
         let mut run = SearchRun::new(self, Workers::many(evaluator), share);
         if share.part.is_none() && run.find_first_plan() {
-            progress(&run.answer(false, 0.0));
+            progress(run.answer(false, 0.0));
         }
         run.run(progress)
     }
@@ -129,6 +132,8 @@ impl<'a> SearchRun<'a> {
             deferred: BinaryHeap::new(),
             ranking: BestPlans::new(search.objective, search.top, &search.front, share.known),
             counts: PlanCounts::default(),
+            told: PlanSearchAnswer::default(),
+            told_changes: 0,
             numbered: 0,
             recomputes: search.space.recomputes(&search.base),
         }
@@ -140,15 +145,15 @@ impl<'a> SearchRun<'a> {
             let waiting = self.frontier.peek().into_iter().chain(self.deferred.peek());
             let least = waiting.map(|node| node.scores[0]).fold(next.scores[0], f64::min);
             if self.workers.is_cancelled() {
-                return self.answer(false, least);
+                return self.answer(false, least).clone();
             }
             // Each plan that was simulated is news, better or not: it shows how far the proof is.
             if self.expand(next) {
-                progress(&self.answer(false, least));
+                progress(self.answer(false, least));
             }
         }
         let exact = !self.workers.is_cancelled();
-        self.answer(exact, f64::INFINITY)
+        self.answer(exact, f64::INFINITY).clone()
     }
 
     /// The next node to expand: what may hold the best plan before what may hold another of the best, and in each the
@@ -442,16 +447,15 @@ impl<'a> SearchRun<'a> {
         }
     }
 
-    fn answer(&self, exact: bool, bound: f64) -> PlanSearchAnswer {
+    fn answer(&mut self, exact: bool, bound: f64) -> &PlanSearchAnswer {
         let best = self.ranking.best().map_or(f64::INFINITY, |scores| scores[0]);
-        PlanSearchAnswer {
-            plans: self.ranking.plans(),
-            front: self.ranking.front(),
-            counts: self.counts,
-            exact,
-            proven: (bound / best).min(1.0),
-            without_offload: None,
+        // Most plans that are simulated change nothing but the counts.
+        if self.told_changes != self.ranking.changes() {
+            self.told_changes = self.ranking.changes();
+            (self.told.plans, self.told.front) = (self.ranking.plans(), self.ranking.front());
         }
+        (self.told.counts, self.told.exact, self.told.proven) = (self.counts, exact, (bound / best).min(1.0));
+        &self.told
     }
 }
 
