@@ -13,7 +13,10 @@ mod summary;
 mod trace;
 mod window;
 
+use std::sync::Arc;
+
 use crate::cost::Factors;
+use crate::program::UnitWork;
 use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
@@ -39,13 +42,15 @@ pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary
     summary_with(&scenario.checked()?, &Factors::default(), workspace)
 }
 
-/// The figures of one scenario; `None` where its step is seen to go beyond limits before it ends.
+/// The figures of one scenario; `None` where its step is seen to go beyond limits before it ends. The work of its units may
+/// be known from a scenario that differs in where the state lies alone.
 pub(crate) fn summary_within(
     scenario: &Scenario,
+    known: Option<&Arc<UnitWork>>,
     limits: &StepLimits,
     workspace: &mut Workspace,
 ) -> Result<Option<Summary>, Vec<Problem>> {
-    summary::run_within(&scenario.checked()?, limits, workspace)
+    summary::run_within(&scenario.checked()?, known, limits, workspace)
 }
 
 /// The figures of one scenario on hardware with what-if factors.

@@ -59,6 +59,8 @@ mod unit_transfers;
 mod volume;
 mod whole_units;
 
+use std::sync::Arc;
+
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
@@ -123,7 +125,20 @@ pub struct Program {
 impl Program {
     /// Builds the step of a checked scenario, reusing this program's memory.
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
+        self.build_with(scenario, layout, factors, None);
+    }
+
+    /// The same where the work of its units may be known, of a scenario that differs in where the state lies alone.
+    pub(crate) fn build_with(
+        &mut self,
+        scenario: &Scenario,
+        layout: &Layout,
+        factors: &Factors,
+        known: Option<&Arc<UnitWork>>,
+    ) {
         let rates = Rates::new(scenario, factors);
+        let known = known.filter(|work| work.serves(scenario)).cloned();
+        let work = known.unwrap_or_else(|| Arc::new(UnitWork::new(&rates, layout)));
         let ranks = layout.pipeline as usize;
         self.code.clear();
         self.ranks.resize_with(ranks, RankProgram::default);
@@ -131,11 +146,11 @@ impl Program {
         self.states.clear();
         let layouts = OperatorLayouts::new(scenario, layout);
         if scenario.plan.staged() {
-            self.pipeline(&PipelineContext::new(&rates, layout, &layouts));
+            self.pipeline(&PipelineContext::with_work(&rates, layout, &layouts, &work));
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
-                self.states.push(step::build(&rates, &layouts, &mut self.units, builder));
+                self.states.push(step::build(&rates, &layouts, &work, &mut self.units, builder));
             }
         }
     }
@@ -171,7 +186,8 @@ impl Program {
         let (rates, layouts) = (Rates::new(scenario, &factors), OperatorLayouts::new(scenario, &layout));
         let mut program = Self::default();
         program.ranks.resize_with(layout.pipeline as usize, RankProgram::default);
-        let mut context = PipelineContext::new(&rates, &layout, &layouts);
+        let work = Arc::new(UnitWork::new(&rates, &layout));
+        let mut context = PipelineContext::with_work(&rates, &layout, &layouts, &work);
         context.rules = rules;
         program.pipeline(&context);
         program

@@ -1,9 +1,11 @@
 //! From a run of the simulator to the figures that people ask for: rates, shares of time, memory, bottleneck. Not for
 //! what ran when ([`super::trace`]).
 
+use std::sync::Arc;
+
 use crate::cost::{Factors, Rates, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, Volume, picos, seconds};
+use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, UnitWork, Volume, picos, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, RankLimits, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -40,12 +42,17 @@ impl StepLimits {
 const SLACK: f64 = 1.0 + 1e-9;
 
 impl Workspace {
-    /// Builds the scenario's program.
-    pub(super) fn build(&mut self, scenario: &Checked, factors: &Factors) -> Result<(), Vec<Problem>> {
+    /// Builds the scenario's program, with the work of its units where that is known.
+    pub(super) fn build(
+        &mut self,
+        scenario: &Checked,
+        factors: &Factors,
+        known: Option<&Arc<UnitWork>>,
+    ) -> Result<(), Vec<Problem>> {
         if let Some(crowded) = crowded(scenario) {
             return Err(vec![crowded]);
         }
-        self.program.build(scenario, scenario.layout(), factors);
+        self.program.build_with(scenario, scenario.layout(), factors, known);
         // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
         // their sum tells beforehand whether the clock can overflow.
         let serial = self.program.serial();
@@ -89,18 +96,19 @@ pub(super) fn run(
     workspace: &mut Workspace,
     fold: bool,
 ) -> Result<Summary, Vec<Problem>> {
-    workspace.build(scenario, factors)?;
+    workspace.build(scenario, factors, None)?;
     simulate(&workspace.program, &mut workspace.simulator, fold, &mut ())?;
     Ok(figures(scenario, workspace))
 }
 
-/// Runs a scenario once; `None` where it goes beyond limits.
+/// Runs a scenario once, with the work of its units where that is known; `None` where it goes beyond limits.
 pub(super) fn run_within(
     scenario: &Checked,
+    known: Option<&Arc<UnitWork>>,
     limits: &StepLimits,
     workspace: &mut Workspace,
 ) -> Result<Option<Summary>, Vec<Problem>> {
-    workspace.build(scenario, &Factors::default())?;
+    workspace.build(scenario, &Factors::default(), known)?;
     let Workspace { program, simulator, limits: of_ranks } = &mut *workspace;
     let time = limits.time * SLACK;
     let end = if time < MAX_SERIAL_TIME { picos(time) } else { Picos::MAX };

@@ -252,7 +252,7 @@ const MOST_TASKS: u64 = 60_000;
 
 /// Runs a scenario and writes down what happens.
 pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
-    workspace.build(scenario, &Factors::default())?;
+    workspace.build(scenario, &Factors::default(), None)?;
     let tasks = workspace.task_count();
     let trace = record(scenario, workspace, tasks > MOST_TASKS)?;
     Ok((summary::figures(scenario, workspace), trace))
@@ -260,7 +260,7 @@ pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summ
 
 /// A trace with nothing folded away; `None` where the step has more than `most` tasks.
 pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
-    workspace.build(scenario, &Factors::default())?;
+    workspace.build(scenario, &Factors::default(), None)?;
     if workspace.task_count() > most {
         return Ok(None);
     }

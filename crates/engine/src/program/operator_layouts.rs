@@ -142,12 +142,7 @@ impl<'a> OperatorLayouts<'a> {
         }
     }
 
-    /// The costs of unit passes, layout by layout.
-    pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
-        self.costs_with(rates, staged, &Arc::new(UnitWork::new(rates, &self.layouts[0].layout)))
-    }
-
-    /// The same where the work of units is known.
+    /// The costs of unit passes, layout by layout, where units have this work.
     pub(crate) fn costs_with<'v>(
         &'v self,
         rates: &'v Rates<'v>,
@@ -381,7 +376,7 @@ mod tests {
         assert_eq!(stage(4..8), [(0, 1, 1, true), (1, 1, 1, false), (2, 2, 1, true)]);
         // Forward passes layers 0 to 7 in order, backward the other way round.
         let rates = Rates::new(&scenario, &crate::cost::Factors::default());
-        let costs = layouts.costs(&rates, false);
+        let costs = layouts.costs_with(&rates, false, &Arc::new(UnitWork::new(&rates, &layout)));
         let passed = |pass: Pass| {
             let mut list = UnitList::default();
             layouts.list(&costs, &whole, pass, &mut list);

@@ -1,5 +1,7 @@
 //! The order of a step: micro-batches of unit passes, forward and backward, then the boundary.
 
+use std::sync::Arc;
+
 use crate::cost::{DeviceTime, Rates, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds, Share};
@@ -12,7 +14,7 @@ use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
-use super::unit_costs::UnitCosts;
+use super::unit_costs::{UnitCosts, UnitWork};
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, Exchange, Exchanges, GradientReduction, Gradients, UnitCollective, UnitPass};
 
@@ -25,15 +27,16 @@ pub(super) struct TaskEmitter<'a> {
     pub contention: Share,
 }
 
-/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `list` is filled with its
-/// unit passes.
+/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `work` is that of its
+/// units, and `list` is filled with their passes.
 pub(super) fn build(
     rates: &Rates<'_>,
     layouts: &OperatorLayouts<'_>,
+    work: &Arc<UnitWork>,
     list: &mut UnitList,
     builder: RankBuilder<'_>,
 ) -> ModelState {
-    let costs = layouts.costs(rates, false);
+    let costs = layouts.costs_with(rates, false, work);
     let whole = layouts.whole_model(recomputed_layers(&costs[0]));
     list.clear();
     for pass in [Pass::Forward, Pass::Backward] {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::cost::{Factors, Parameters, Rates, Transfer};
+use crate::model::LayerKind;
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds, Share};
@@ -19,7 +20,7 @@ use super::state::{ModelState, ParameterGroup};
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, UnitWork, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
-use super::unit_pass::{ComputeStep, Gradients, PerGradients, UnitCollective, UnitPass};
+use super::unit_pass::{ComputeStep, Gradients, PerGradients, Traversal, UnitCollective, UnitPass};
 
 /// The cost of a unit, or of a stage with all its units, on one rank: of one micro-batch, except for the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -79,11 +80,19 @@ pub(crate) struct StepTerms {
     pub buffered: bool,
     /// The share of the device that a transfer takes while it runs.
     pub contention: Share,
-    /// Each stage's cost without its state, and its parameters; empty where units are not in stages.
-    stateless: Vec<(StageCost, Vec<StageParameters>)>,
-    /// What its units compute and exchange, and whether they share weights, by which a stack may take another runtime.
+    /// The cost of each part without its state, and what it holds; empty where that is not enough to place them anew.
+    stateless: Vec<(StageCost, Holding)>,
+    /// What its units compute and exchange.
     work: Arc<UnitWork>,
-    shares_weights: bool,
+}
+
+/// The state that a part holds.
+#[derive(Debug, Clone, PartialEq)]
+enum Holding {
+    /// Parameters of a stage, by layout.
+    Stage(Vec<StageParameters>),
+    /// Those of a unit that is a whole layer of a kind, or an end of the model.
+    Unit(ModelPart, LayerKind),
 }
 
 impl StepTerms {
@@ -112,20 +121,15 @@ impl StepTerms {
             contention: contention(&costs),
             stateless: Vec::new(),
             work,
-            shares_weights: scenario.shares_weights(),
         };
         if costs.staged {
             let layouts = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::with_work(rates, layout, &layouts, &terms.work);
-            terms.stateless.extend(
-                pipeline.distinct_stages().iter().map(|work| (stateless_cost(&pipeline, work), work.holdings.clone())),
-            );
-            terms.parts.extend(
-                terms
-                    .stateless
-                    .iter()
-                    .map(|(stateless, held)| stage_cost(stateless, held, |layout| pipeline.costs_of(layout))),
-            );
+            for work in pipeline.distinct_stages() {
+                let stateless = stateless_cost(&pipeline, work);
+                terms.parts.push(stage_cost(&stateless, &work.holdings, |layout| pipeline.costs_of(layout)));
+                terms.stateless.push((stateless, Holding::Stage(work.holdings.clone())));
+            }
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let layouts = OperatorLayouts::plain(scenario, layout);
@@ -138,28 +142,45 @@ impl StepTerms {
             });
             for (ahead, behind) in ahead.turns().zip(behind.turns().collect::<Vec<_>>().into_iter().rev()) {
                 let parts = ahead.iter().zip(behind.iter().rev());
-                let parts: Vec<u16> =
-                    parts.map(|(ahead, behind)| terms.part(&unit_cost(&all, ahead, behind))).collect();
+                let parts: Vec<u16> = parts.map(|(ahead, behind)| terms.unit(&all, ahead, behind)).collect();
                 terms.order.extend((0..ahead[0].count).flat_map(|_| &parts));
+            }
+            // Weights on the host come in the same copy as checkpoints, and units of a layer are not told apart.
+            if all.len() > 1 || scenario.plan.offload.state() {
+                terms.stateless.clear();
             }
         }
         terms
     }
 
-    /// The terms for a scenario that differs in its sharding alone: the compute of stages stays as it is.
+    /// The terms for a scenario that differs in its sharding alone: the compute of units and stages stays as it is.
     #[must_use]
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
         let rates = Rates::new(scenario, &Factors::default());
-        let same = scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights;
-        let work = if same { Arc::clone(&self.work) } else { Arc::new(UnitWork::new(&rates, layout)) };
+        if !self.work.serves(scenario) {
+            return Self::with_work(&rates, layout, Arc::new(UnitWork::new(&rates, layout)));
+        }
+        let work = Arc::clone(&self.work);
         if self.stateless.is_empty() || !scenario.plan.operators.is_empty() {
             return Self::with_work(&rates, layout, work);
         }
         let layouts = OperatorLayouts::plain(scenario, layout);
-        let costs = layouts.costs_with(&rates, true, &work);
-        let of_layout = |layout: usize| &costs[layout];
+        let costs = layouts.costs_with(&rates, scenario.plan.staged(), &work);
+        let mut parts: Vec<StageCost> = Vec::with_capacity(self.stateless.len());
+        for (index, (stateless, holding)) in self.stateless.iter().enumerate() {
+            parts.push(match holding {
+                Holding::Stage(held) => stage_cost(stateless, held, |layout| &costs[layout]),
+                Holding::Unit(part, kind) => {
+                    // A layer that is computed again holds what any other does.
+                    let known = self.stateless[..index].iter().position(|(_, other)| other == holding);
+                    stateless.with_state_of(
+                        &known.map_or_else(|| whole_unit_state(&costs[0], *part, *kind), |known| parts[known]),
+                    )
+                }
+            });
+        }
         Self {
-            parts: self.stateless.iter().map(|(stateless, held)| stage_cost(stateless, held, of_layout)).collect(),
+            parts,
             order: self.order.clone(),
             send: self.send,
             buffered: !whole_gradients(&rates, layout),
@@ -167,18 +188,26 @@ impl StepTerms {
             // What has been placed is not placed again.
             stateless: Vec::new(),
             work,
-            shares_weights: scenario.shares_weights(),
         }
     }
 
-    /// The index of a part, which is listed if it is new.
-    fn part(&mut self, cost: &StageCost) -> u16 {
+    /// The index of a unit's part, which is listed if it is new.
+    fn unit(&mut self, all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> u16 {
+        let (part, kind) = (ahead.unit_pass.part, all[0].rates.scenario.model.kind(ahead.layer));
+        let (costs, parameters) = parameters_of(all, part, kind);
+        let one = |run: &UnitRun| [UnitRun { count: 1, ..*run }];
+        let stateless = passes(costs, &one(ahead), &one(behind));
+        let state = unit_state(costs, parameters, &ahead.unit_pass, &behind.unit_pass);
+        let entry = (stateless, Holding::Unit(part, kind));
         // Most units are alike: a hundred layers are one part, passed a hundred times.
-        let known = self.parts.iter().position(|other| other == cost);
-        if known.is_none() {
-            self.parts.push(*cost);
+        let cost = entry.0.with_state_of(&state);
+        let mut known = self.parts.iter().zip(&self.stateless);
+        if let Some(known) = known.position(|(other, of)| *other == cost && of.1 == entry.1) {
+            return known as u16;
         }
-        known.unwrap_or(self.parts.len() - 1) as u16
+        self.parts.push(cost);
+        self.stateless.push(entry);
+        (self.parts.len() - 1) as u16
     }
 }
 
@@ -194,13 +223,15 @@ pub(crate) fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> E
     EndTransferCounts { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
 }
 
-/// The cost of one unit of a run, forward and backward.
-fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageCost {
+/// The costs of a unit, and its parameters.
+fn parameters_of<'c, 'a>(
+    all: &'c [UnitCosts<'a>],
+    part: ModelPart,
+    kind: LayerKind,
+) -> (&'c UnitCosts<'a>, Parameters) {
     let scenario = all[0].rates.scenario;
-    let model = &scenario.model;
-    let kind = model.kind(ahead.layer);
     // Without entries for operators there are two layouts at most: that of the model, and that of its experts.
-    let (costs, parameters) = match ahead.unit_pass.part {
+    match part {
         ModelPart::Embedding => (&all[0], Parameters::embedding(scenario)),
         ModelPart::Head => (&all[0], Parameters::head(scenario)),
         ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
@@ -208,10 +239,22 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
             (&all[0], all[0].layer(kind).parameters - Parameters::routed(scenario, kind))
         }
         _ => (&all[0], all[0].layer(kind).parameters),
-    };
-    let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
-    let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
-    StageCost {
+    }
+}
+
+/// The state of a whole layer of a kind, or of an end of the model, with its transfers and its update.
+fn whole_unit_state(costs: &UnitCosts<'_>, part: ModelPart, kind: LayerKind) -> StageCost {
+    let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
+        let unit = if part == ModelPart::Layer { costs.layer_unit(kind, pass) } else { costs.end_unit(part, pass) };
+        costs.unit_pass(unit, Traversal::Pass(pass), [ComputeStep::default(); 3])
+    });
+    let (_, parameters) = parameters_of(std::slice::from_ref(costs), part, kind);
+    unit_state(costs, parameters, &ahead, &behind)
+}
+
+/// The state of a unit with its transfers and its update, by its passes.
+fn unit_state(costs: &UnitCosts<'_>, parameters: Parameters, ahead: &UnitPass, behind: &UnitPass) -> StageCost {
+    let state = StageCost {
         gather: PerDirection { forward: transfer(ahead.gather), backward: transfer(behind.gather) },
         reduce: behind.reduce.map(|reduction| transfer(reduction.reduce)),
         replicas: transfer(behind.reduce.complete.replicas),
@@ -219,8 +262,9 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
         stays: (ahead.gathered - ahead.freed).max(Bytes::ZERO),
         gradients: behind.gradients,
         secondary: ahead.secondary,
-        ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
-    }
+        ..StageCost::default()
+    };
+    state.with_state(&ParameterGroup::new(costs, parameters))
 }
 
 /// The cost of a stage without its state.
@@ -317,6 +361,12 @@ fn working(ahead: &[UnitRun], behind: &[UnitRun]) -> Bytes {
 }
 
 impl StageCost {
+    /// The passes of this part with the state of another.
+    fn with_state_of(&self, state: &Self) -> Self {
+        let Self { compute, until_next, computing, beside, from_host, to_host, kept, working, .. } = *self;
+        Self { compute, until_next, computing, beside, from_host, to_host, kept, working, ..*state }
+    }
+
     /// Adds the state of a parameter group.
     fn with_state(self, group: &ParameterGroup<'_>) -> Self {
         let state = ModelState::of_groups(&[*group]);

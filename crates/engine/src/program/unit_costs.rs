@@ -46,6 +46,8 @@ pub(crate) struct UnitWork {
     /// The heads of a state space, to the context ranks that have some of them and back.
     heads: Transfer,
     experts: ExpertTransfers,
+    /// Whether weights are shared, by which a stack may take another runtime.
+    shares_weights: bool,
 }
 
 /// The costs of unit passes under one layout.
@@ -101,7 +103,13 @@ impl UnitWork {
                 <[Transfer; 2]>::default()
             },
             heads: rates.heads_exchange(layout),
+            shares_weights: rates.scenario.shares_weights(),
         }
+    }
+
+    /// Whether it is the work of a scenario too that differs in where its state lies alone.
+    pub fn serves(&self, scenario: &Scenario) -> bool {
+        scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights
     }
 }
 

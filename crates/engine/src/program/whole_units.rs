@@ -17,8 +17,8 @@ use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParame
 impl UnitCosts<'_> {
     /// A pass over a layer of a kind, recomputed from its input or not.
     pub fn layer_pass(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> UnitPass {
-        if pass.is_backward() && self.rates.scenario.differentiated(kind) == Differentiated::Nothing {
-            let unit = self.unpassed(self.layer_unit(kind));
+        let unit = self.layer_unit(kind, pass);
+        if self.is_unpassed(kind, pass) {
             return self.unit_pass(unit, Traversal::Pass(pass), [ComputeStep::default(); 3]);
         }
         let activations = &self.layer(kind).activations;
@@ -26,8 +26,7 @@ impl UnitCosts<'_> {
         let again = activations.whole - kept;
         let checkpoint = if self.offloads(recomputed) { kept } else { Bytes::ZERO };
         let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs(kind).sum());
-        let own =
-            self.unit_pass(self.layer_unit(kind), Traversal::Pass(pass), self.layer_steps(kind, recomputed, pass));
+        let own = self.unit_pass(unit, Traversal::Pass(pass), self.layer_steps(kind, recomputed, pass));
         match pass {
             Pass::Forward => UnitPass { working: again, kept, to_host: checkpoint, ..own },
             Pass::Backward | Pass::BackwardInputs => UnitPass {
@@ -111,9 +110,16 @@ impl UnitCosts<'_> {
         UnitPass { kept, ..self.unit_pass(self.end_unit(part, pass), Traversal::Pass(pass), steps) }
     }
 
-    fn layer_unit(&self, kind: LayerKind) -> UnitParameters {
+    /// The unit of a layer of a kind in a pass.
+    pub(crate) fn layer_unit(&self, kind: LayerKind, pass: Pass) -> UnitParameters {
         let own = self.local(self.layer(kind).parameters);
-        UnitParameters { part: ModelPart::Layer, gathered: own.weights, reduced: own }
+        let unit = UnitParameters { part: ModelPart::Layer, gathered: own.weights, reduced: own };
+        if self.is_unpassed(kind, pass) { self.unpassed(unit) } else { unit }
+    }
+
+    /// Whether a pass is backward of layers that it does not reach.
+    fn is_unpassed(&self, kind: LayerKind, pass: Pass) -> bool {
+        pass.is_backward() && self.rates.scenario.differentiated(kind) == Differentiated::Nothing
     }
 }
 

@@ -54,13 +54,8 @@ pub(in crate::program) fn pipeline_counts(scenario: &Scenario, layout: &Layout) 
 }
 
 impl<'a> PipelineContext<'a> {
-    /// The pipeline of a checked plan.
-    pub fn new(rates: &'a Rates<'a>, layout: &Layout, layouts: &'a OperatorLayouts<'a>) -> Self {
-        Self::with_work(rates, layout, layouts, &Arc::new(UnitWork::new(rates, layout)))
-    }
-
-    /// The same where the work of units is known.
-    pub(in crate::program) fn with_work(
+    /// The pipeline of a checked plan whose units have this work.
+    pub fn with_work(
         rates: &'a Rates<'a>,
         layout: &Layout,
         layouts: &'a OperatorLayouts<'a>,

@@ -128,11 +128,12 @@ impl<'a> Judge<'a> {
         let answers = |known: &PlanResult| !matches!(known, PlanResult::Beyond(others) if !others.allow(limits));
         let found = known.filter(answers).unwrap_or_else(|| {
             let scenario = key.2.scenario(space, space.batches[batch]);
-            let found = match summary_within(&scenario, limits, &mut BorrowedWorkspace::new(&self.spare).workspace) {
-                Ok(Some(summary)) => PlanResult::Whole(summary),
-                Ok(None) => PlanResult::Beyond(*limits),
-                Err(_) => PlanResult::Impossible,
-            };
+            let found =
+                match summary_within(&scenario, None, limits, &mut BorrowedWorkspace::new(&self.spare).workspace) {
+                    Ok(Some(summary)) => PlanResult::Whole(summary),
+                    Ok(None) => PlanResult::Beyond(*limits),
+                    Err(_) => PlanResult::Impossible,
+                };
             self.known.lock().insert(key.clone(), found);
             found
         });

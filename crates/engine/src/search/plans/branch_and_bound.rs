@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::evaluate::{StepLimits, Workspace, summary_within};
 use crate::plan::{Recompute, Reduction};
-use crate::program::StepTerms;
+use crate::program::{StepTerms, UnitWork};
 use crate::scenario::Scenario;
 use crate::search::{Cancel, Evaluator};
 use crate::units::{Bytes, Seconds};
@@ -419,17 +419,18 @@ impl<'a> SearchRun<'a> {
         };
         let together: Vec<Scenario> = together.iter().rev().map(apply).collect();
         let longest = self.ranking.longest_step(kind, &shape.pace_of(&scenario, Seconds::new(1.0)));
-        self.simulate(&together, kind, longest);
+        self.simulate(&together, shape.work(&scenario), kind, longest);
         self.push_plans(run, plans, &scenario, shape);
         !together.is_empty()
     }
 
-    /// Simulates some plans at once, none of which counts if its step is longer than `longest`, and keeps the best.
-    fn simulate(&mut self, plans: &[Scenario], kind: PlanKind, longest: Seconds) {
+    /// Simulates some plans of a run at once, by the work of its units, none of which counts if its step is longer than
+    /// `longest`, and keeps the best.
+    fn simulate(&mut self, plans: &[Scenario], work: &Arc<UnitWork>, kind: PlanKind, longest: Seconds) {
         let limits = self.search.limits;
         let found = self.workers.map(plans, 1, |workspace, scenario| {
             let memory = scenario.capacity() * limits.margin.filled(scenario);
-            summary_within(scenario, &StepLimits { time: longest, memory }, workspace)
+            summary_within(scenario, Some(work), &StepLimits { time: longest, memory }, workspace)
         });
         for (scenario, found) in plans.iter().zip(found) {
             match found {

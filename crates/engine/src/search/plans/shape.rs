@@ -273,13 +273,16 @@ impl Shape {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 
-    /// The lower bound of one of its runs.
-    pub fn bound(&self, run: &Scenario) -> LowerBound {
+    /// The work of the units of one of its runs, wherever the state lies.
+    pub fn work(&self, run: &Scenario) -> &Arc<UnitWork> {
         let plan = &run.plan;
         let [by_overlap, selective] = [plan.tensor_overlap, plan.recompute == Recompute::Selective].map(usize::from);
-        let work = self.works[by_overlap][selective]
-            .get_or_init(|| Arc::new(UnitWork::new(&LowerBound::rates(run), &self.layout)));
-        LowerBound::with_work(run, &self.layout, Arc::clone(work))
+        self.works[by_overlap][selective].get_or_init(|| Arc::new(UnitWork::new(&LowerBound::rates(run), &self.layout)))
+    }
+
+    /// The lower bound of one of its runs.
+    pub fn bound(&self, run: &Scenario) -> LowerBound {
+        LowerBound::with_work(run, &self.layout, Arc::clone(self.work(run)))
     }
 
     /// The plan of the first of its orders with a recompute whose state takes least memory, if that may fit.

@@ -1,6 +1,7 @@
 //! Lower bounds are lower bounds, the search is exact, and its answer is the same on any count of threads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -526,7 +527,7 @@ proptest! {
                 drop(shape.bound(&other));
             }
         }
-        let bound = shape.bound(&scenario);
+        let (bound, work) = (shape.bound(&scenario), Arc::clone(shape.work(&scenario)));
         let extents: &StateExtents = extents.get(&shape.extents);
         let memory = bound.memory(&LowerBound::rates(&scenario), &extents.layout);
         extents.apply(&mut scenario.plan.sharding);
@@ -535,7 +536,7 @@ proptest! {
         let Ok(summary) = summary(&scenario, &mut workspace) else { return Ok(()) };
         // Limits that it just keeps to change nothing; with less memory it is broken off, and with less time it may be.
         let just = StepLimits { time: summary.step_time, memory: summary.memory.peak };
-        let mut within = |limits: StepLimits| summary_within(&scenario, &limits, &mut workspace);
+        let mut within = |limits: StepLimits| summary_within(&scenario, Some(&work), &limits, &mut workspace);
         prop_assert_eq!(within(just), Ok(Some(summary)), "{:?}", scenario.plan);
         prop_assert_eq!(within(StepLimits { memory: just.memory * 0.999, ..just }), Ok(None), "{:?}", scenario.plan);
         let sooner = within(StepLimits { time: just.time * 0.99, ..just });
