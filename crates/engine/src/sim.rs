@@ -71,7 +71,7 @@ pub use outcome::StallCause;
 
 pub use outcome::Outcome;
 
-pub(crate) use outcome::RankLimits;
+pub(crate) use outcome::{PipelineDrain, RankLimits};
 
 /// Buffers that runs reuse.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl Simulator {
             self.ready_queue.set(rank, next);
             self.deliver(rank);
             // Nothing that was sent is left over for the next run.
-            if limits.get(rank).is_some_and(|limits| self.ranks[rank].is_beyond(limits)) {
+            if limits.get(rank).is_some_and(|limits| self.ranks[rank].is_beyond(limits, &role)) {
                 return Ok(false);
             }
         }

@@ -7,7 +7,7 @@ use crate::cost::{Factors, Rates, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, UnitWork, Volume, picos, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
-use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, RankLimits, Simulator};
+use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, PipelineDrain, RankLimits, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
 use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
@@ -113,10 +113,13 @@ pub(super) fn run_within(
     let time = limits.time * SLACK;
     let end = if time < MAX_SERIAL_TIME { picos(time) } else { Picos::MAX };
     let asked = scenario.calibration.allocator.asked(limits.memory * SLACK);
-    // A step takes at least as long as what a rank computes, alone, and all time in which that rank computes nothing.
-    let of_rank = |(rank, state): (&RankProgram, &ModelState)| RankLimits {
-        idle: end.saturating_sub(rank.computing(&program.code)),
-        allocated: (asked - state.total()).get() as i64,
+    let (code, mut before) = (&program.code, 0);
+    let of_rank = |(rank, state): (&RankProgram, &ModelState)| {
+        let last = rank.last_sent_backward(code);
+        let drain = last.map(|launch| PipelineDrain { launch, after: rank.computing_after(launch, code), before });
+        before += rank.last_received_backward(code);
+        let (computing, allocated) = (rank.computing(code), (asked - state.total()).get() as i64);
+        RankLimits { end, allocated, computing, drain }
     };
     of_ranks.clear();
     of_ranks.extend(program.ranks.iter().zip(&program.states).map(of_rank));

@@ -4,6 +4,7 @@
 //!
 //! Graphs are listed once: ranks and stages with equal work share them.
 
+use crate::plan::pass::Direction;
 use crate::units::Seconds;
 use std::ops::Range;
 
@@ -250,8 +251,31 @@ impl RankProgram {
 
     /// Time of its tasks that are no transfers, none of them slowed down.
     pub(crate) fn computing(&self, code: &Code) -> Picos {
+        self.computing_from(0, code)
+    }
+
+    /// The same of the launches behind one of them.
+    pub(crate) fn computing_after(&self, launch: u32, code: &Code) -> Picos {
+        self.computing_from(launch as usize + 1, code)
+    }
+
+    fn computing_from(&self, first: usize, code: &Code) -> Picos {
         let computing = |launch: &Launch| code.graphs[launch.graph as usize].volume.computing;
-        self.runs().map(|(launch, times)| computing(launch).saturating_mul(times)).fold(0, Picos::saturating_add)
+        let runs = self.runs().skip(first);
+        runs.map(|(launch, times)| computing(launch).saturating_mul(times)).fold(0, Picos::saturating_add)
+    }
+
+    /// Its last launch that sends anything to the rank before it, by index.
+    pub(crate) fn last_sent_backward(&self, code: &Code) -> Option<u32> {
+        let sends = |launch: &Launch| code.tasks_of(launch).any(|task| task.sends == Some(Direction::Backward));
+        self.launches.iter().rposition(sends).map(|launch| launch as u32)
+    }
+
+    /// Time of what it computes in the last launch that takes what the rank behind it sends.
+    pub(crate) fn last_received_backward(&self, code: &Code) -> Picos {
+        let graphs = self.launches.iter().rev().map(|launch| &code.graphs[launch.graph as usize]);
+        let mut receiving = graphs.filter(|graph| graph.advance[TaskEvent::ArrivedBackward as usize] > 0);
+        receiving.next().map_or(0, |graph| graph.volume.computing)
     }
 
     /// How many tasks a step runs, repeats counted.
@@ -289,5 +313,14 @@ impl Code {
     /// The stream whose tasks raise an event; `None` if another rank does.
     pub(crate) fn producer(&self, event: TaskEvent) -> Option<Stream> {
         (!event.remote()).then(|| self.producer[event as usize])
+    }
+
+    /// The tasks of a launch, each once.
+    fn tasks_of(&self, launch: &Launch) -> impl Iterator<Item = &Task> {
+        let task_loops = self.graphs[launch.graph as usize].task_loops.clone().map(|index| index as usize);
+        task_loops.flat_map(|index| {
+            let tasks = &self.task_loops[index].tasks;
+            &self.tasks[tasks.start as usize..tasks.end as usize]
+        })
     }
 }

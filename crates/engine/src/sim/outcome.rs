@@ -23,6 +23,8 @@ pub struct TimeTotals {
     pub waiting: Picos,
     /// Any transfer runs.
     pub communication: Picos,
+    /// Time that the tasks alone take that are over and were no transfers.
+    pub alone: Picos,
     /// Forward, backward and update: they sum to the whole.
     pub phases: [Picos; PHASES],
 }
@@ -41,11 +43,6 @@ pub struct MemoryPeak {
 }
 
 impl TimeTotals {
-    /// Time in which nothing computes.
-    pub(super) fn idle(&self) -> Picos {
-        self.exposed.iter().sum::<Picos>() + self.bubble + self.waiting
-    }
-
     /// The difference from an earlier moment.
     pub(super) fn since(&self, before: &Self) -> Self {
         self.combine(before, |now, before| now - before)
@@ -59,6 +56,7 @@ impl TimeTotals {
         self.bubble += more.bubble;
         self.waiting += more.waiting;
         self.communication += more.communication;
+        self.alone += more.alone;
         self.exposed.iter_mut().zip(more.exposed).for_each(|(now, more)| *now += more);
         self.phases.iter_mut().zip(more.phases).for_each(|(now, more)| *now += more);
     }
@@ -82,6 +80,7 @@ impl TimeTotals {
             bubble: both(self.bubble, other.bubble),
             waiting: both(self.waiting, other.waiting),
             communication: both(self.communication, other.communication),
+            alone: both(self.alone, other.alone),
             phases: std::array::from_fn(|phase| both(self.phases[phase], other.phases[phase])),
         }
     }
@@ -90,10 +89,25 @@ impl TimeTotals {
 /// Limits of a rank's run: beyond them its end is not asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankLimits {
-    /// Time in which nothing computes.
-    pub idle: Picos,
+    /// The end of the step.
+    pub end: Picos,
     /// Memory allocated at once.
     pub allocated: i64,
+    /// Time of its tasks that are no transfers, none of them slowed down.
+    pub computing: Picos,
+    /// What follows on other ranks.
+    pub drain: Option<PipelineDrain>,
+}
+
+/// The end of a pipeline's step behind a rank: its last gradients pass the ranks before it one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PipelineDrain {
+    /// The rank's last launch that sends backward, by index.
+    pub launch: u32,
+    /// Time of what the rank computes in later launches.
+    pub after: Picos,
+    /// Time of what the ranks before it compute from then on.
+    pub before: Picos,
 }
 
 /// One rank's result.

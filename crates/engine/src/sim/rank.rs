@@ -5,12 +5,13 @@ mod launch;
 
 use crate::plan::pass::{Direction, PerDirection};
 use crate::program::{
-    EVENTS, FULL_DEMAND, LaunchPosition, PerMemoryKind, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition,
+    EVENTS, FULL_DEMAND, LaunchPosition, PerMemoryKind, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskClass,
+    TaskPosition,
 };
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
-use super::outcome::{MemoryPeak, Observer, Outcome, RankLimits, TimeTotals};
+use super::outcome::{MemoryPeak, Observer, Outcome, PipelineDrain, RankLimits, TimeTotals};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 
@@ -126,9 +127,17 @@ impl RankState {
             .map(|stream| self.streams[stream].cursor.task)
     }
 
-    /// Whether it has gone beyond limits.
-    pub fn is_beyond(&self, limits: &RankLimits) -> bool {
-        self.peak_bytes > limits.allocated || self.totals.idle() > limits.idle
+    /// Whether it has gone beyond limits: holds too much, or has too much left to compute, itself or on the ranks that
+    /// follow it.
+    pub fn is_beyond(&self, limits: &RankLimits, role: &RankRole<'_>) -> bool {
+        let computes = self.gap.is_none() && self.running.contains(Stream::Compute);
+        let begun = if computes { role.task(&self.streams[Stream::Compute].cursor).duration } else { 0 };
+        let left = limits.computing.saturating_sub(self.totals.alone + begun);
+        // With 5 left, 1 of it an update, and 3 on the ranks before it, no step ends in less than 4 + 3.
+        let goes_back = |drain: &PipelineDrain| self.at.is_some_and(|at| at.launch <= drain.launch);
+        let drained = |drain: PipelineDrain| left.saturating_sub(drain.after) + drain.before;
+        let rest = left.max(limits.drain.filter(goes_back).map_or(0, drained));
+        self.peak_bytes > limits.allocated || self.clock + rest > limits.end
     }
 
     pub fn outcome(&self) -> Outcome {
@@ -278,6 +287,7 @@ impl RankState {
         }
         self.allocated -= task.frees;
         self.memory_changed |= !task.frees.is_zero();
+        self.totals.alone += if task.class == TaskClass::Transfer { 0 } else { task.duration };
         for event in task.signals.iter().flatten() {
             self.events[*event as usize] += 1;
         }

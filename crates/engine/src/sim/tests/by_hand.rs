@@ -129,7 +129,8 @@ fn memory_peaks_where_takes_outweigh_gives() {
     assert_eq!((peak.allocated[MemoryKind::Activations], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
 }
 
-/// Compute of 100 behind a gather of 30, twice: it is idle for 60, and holds 100 bytes while it computes.
+/// Compute of 100 behind a gather of 30, twice, takes 260, and holds 100 bytes while it computes. Once the second gather
+/// is over, at 160, another 100 are left.
 #[test]
 fn a_run_beyond_its_limits_is_broken_off() {
     let gather = |computed: i64| waiting(task(Stream::Gather, 30, GATHERED), &[after(computed, COMPUTED)]);
@@ -140,11 +141,11 @@ fn a_run_beyond_its_limits_is_broken_off() {
     };
     let Program { code, programs } = once(&[gather(0), compute(1), gather(1), compute(2)]);
     assert_eq!(programs[0].computing(&code), 200);
-    let ends = |idle: Picos, allocated: i64| {
-        let limits = [RankLimits { idle, allocated }];
+    let ends = |end: Picos, allocated: i64| {
+        let limits = [RankLimits { end, allocated, computing: 200, drain: None }];
         Simulator::default().run_within(&code, &programs, &limits, true, &mut ()).expect("no task waits for ever")
     };
-    assert_eq!([ends(60, 100), ends(59, 100), ends(60, 99)], [true, false, false]);
+    assert_eq!([ends(260, 100), ends(259, 100), ends(260, 99)], [true, false, false]);
 }
 
 #[test]
