@@ -13,8 +13,8 @@ mod rank;
 
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
+use crate::plan::ScheduleRules;
 use crate::plan::pass::{Pass, PerDirection, PipelineCounts, STAGE_BUFFERS};
-use crate::plan::{Offload, ScheduleRules};
 use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::stack::Overlap;
@@ -41,8 +41,10 @@ pub(super) struct StepBound<'a> {
     prefetch: usize,
     /// Whether the first unit is the embedding and the last one the head.
     has_ends: bool,
-    /// Streams, that of replicas apart, that may carry transfers while tensor ranks exchange.
-    streams: u32,
+    /// The plan's own.
+    micro_batches: f64,
+    /// Streams on which ranks may exchange beside compute while they exchange on another one.
+    beside: u32,
     /// Levels that any transfer of the terms crosses.
     levels: usize,
     /// Whether the terms tell where all of the state lies. Units do not tell operators with shards of their own.
@@ -63,7 +65,6 @@ impl<'a> StepBound<'a> {
     pub fn new(scenario: &Scenario, layout: &Layout, terms: &'a StepTerms) -> Self {
         let plan = &scenario.plan;
         let staged = plan.staged();
-        let offloads = plan.offload != Offload::None;
         Self {
             terms,
             rules: plan.effective_schedule().rules(),
@@ -71,12 +72,8 @@ impl<'a> StepBound<'a> {
             staged,
             prefetch: plan.prefetch as usize,
             has_ends: scenario.model.vocab > 0,
-            streams: 2
-                + [layout.pipeline > 1, layout.context > 1, layout.has_expert_mesh()]
-                    .map(u32::from)
-                    .iter()
-                    .sum::<u32>()
-                + 2 * u32::from(offloads),
+            micro_batches: f64::from(plan.accumulate),
+            beside: u32::from(layout.context > 1) + u32::from(layout.has_expert_mesh()),
             levels: levels(terms),
             knows_state: staged || plan.operators.is_empty(),
             overlap: scenario.stack.overlap,
@@ -119,6 +116,11 @@ impl<'a> StepBound<'a> {
             Some(_) => self.unit_lines(add),
             None => {}
         }
+    }
+
+    /// Whether gathers and reductions pass on one stream.
+    fn in_turn(&self) -> bool {
+        self.overlap == Overlap::OneStream
     }
 
     fn order(&self) -> impl Iterator<Item = &'a StageCost> + use<'a> {
@@ -185,9 +187,8 @@ impl<'a> StepBound<'a> {
                 add(BoundSpan::Backward, BoundLine { fixed, each: sums.compute.backward });
             }
             if counts.is_some() {
-                let hidden = self.streams + u32::from(sums.has_replicas);
-                let device = sums.device(self.terms, hidden, self.staged && self.ranks > 1);
-                add(BoundSpan::Step, device.after(around));
+                add(BoundSpan::Step, sums.device(self, self.staged && self.ranks > 1).after(around));
+                sums.in_line(self, first).into_iter().for_each(|line| add(BoundSpan::Step, line));
                 add(BoundSpan::Step, BoundLine { fixed: sums.load, each: sums.from_host });
                 add(BoundSpan::Step, BoundLine { fixed: sums.store, each: sums.to_host });
             }
@@ -213,9 +214,9 @@ impl<'a> StepBound<'a> {
                 .map(each)
                 .fold([BoundLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
         };
-        for line in streams(&|transfer| transfer.time) {
-            add(BoundSpan::Step, line.after(update));
-        }
+        let [gathers, reductions] = streams(&|transfer| transfer.time);
+        let lines = if self.in_turn() { [gathers + reductions; 2] } else { [gathers, reductions] };
+        lines.into_iter().for_each(|line| add(BoundSpan::Step, line.after(update)));
         for level in 0..self.levels {
             let [gathers, reductions] = streams(&|transfer| transfer.busy[level]);
             add(BoundSpan::Step, (gathers + reductions).after(update));
@@ -252,7 +253,12 @@ impl<'a> StepBound<'a> {
                 let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.busy[level]).sum();
                 gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).busy[level]).sum()
             };
-            outside(Pass::Backward) + (0..self.levels).map(busy).fold(Seconds::ZERO, Seconds::max)
+            let in_turn = || {
+                let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.time).sum();
+                gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).time).sum()
+            };
+            let shared = if self.in_turn() { in_turn() } else { Seconds::ZERO };
+            outside(Pass::Backward) + (0..self.levels).map(busy).fold(shared, Seconds::max)
         };
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
         let backward = whole(Pass::Backward);

@@ -1,6 +1,6 @@
 //! Lines over the number of micro-batches, and the greatest of them. Not for what they are made of.
 
-use std::ops::Add;
+use std::ops::{Add, Mul};
 
 use crate::units::{Bytes, Seconds};
 
@@ -20,7 +20,8 @@ impl BoundLine {
         Self { fixed: before + self.fixed, each: self.each }
     }
 
-    fn at(self, micro_batches: f64) -> Seconds {
+    /// Its value at a number of micro-batches.
+    pub fn at(self, micro_batches: f64) -> Seconds {
         self.fixed + self.each * micro_batches
     }
 
@@ -35,6 +36,14 @@ impl Add for BoundLine {
 
     fn add(self, other: Self) -> Self {
         Self { fixed: self.fixed + other.fixed, each: self.each + other.each }
+    }
+}
+
+impl Mul<f64> for BoundLine {
+    type Output = Self;
+
+    fn mul(self, times: f64) -> Self {
+        Self { fixed: self.fixed * times, each: self.each * times }
     }
 }
 

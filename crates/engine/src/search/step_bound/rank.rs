@@ -2,7 +2,8 @@
 
 use crate::cost::Transfer;
 use crate::plan::pass::{PerDirection, STAGE_BUFFERS};
-use crate::program::{EndTransferCounts, StageCost, StageTransferCounts, StepTerms};
+use crate::program::{EndTransferCounts, StageCost, StageTransferCounts};
+use crate::stack::Overlap;
 use crate::units::Seconds;
 
 use super::StepBound;
@@ -23,9 +24,12 @@ pub(super) struct RankSums {
     pub store: Seconds,
     /// Gathers for which it waits while it computes nothing.
     pub stalls: Seconds,
-    /// Gathers and reductions that cannot but lie between its first pass and its last.
-    between: BoundLine,
-    pub has_replicas: bool,
+    /// All gathers and all reductions.
+    gathers: BoundLine,
+    reductions: BoundLine,
+    /// Those of them that cannot but lie between its first pass and its last.
+    between: [BoundLine; 2],
+    update: Seconds,
     stages: usize,
 }
 
@@ -47,12 +51,15 @@ impl RankSums {
             sums.to_host += part.to_host;
             sums.load += part.load.forward;
             sums.store += part.store;
-            sums.has_replicas |= part.replicas.time > Seconds::ZERO;
+            sums.update += part.update;
             let counts = bound.transfer_counts(rank, place, sums.stages, counts);
             let time = |transfer: &Transfer| transfer.time;
-            sums.between = sums.between + gathers(part, counts, time);
+            sums.gathers = sums.gathers + gathers(part, counts, time);
+            sums.reductions = sums.reductions + reductions(part, counts, time).after(part.reduce.complete.time);
+            let [between, reduced] = &mut sums.between;
+            *between = *between + gathers(part, counts, time);
             if place < ahead {
-                sums.between.fixed -= part.gather.forward.time;
+                between.fixed -= part.gather.forward.time;
             }
             if let Some(StageTransferCounts { stalls, .. }) = counts {
                 sums.stalls += part.gather.forward.time * stalls.forward + part.gather.backward.time * stalls.backward;
@@ -60,27 +67,51 @@ impl RankSums {
             if bound.terms.buffered {
                 // Two buffers may be left after the last pass. Sums over replicas all may.
                 let last = if place < STAGE_BUFFERS { Seconds::ZERO } else { part.reduce.complete.time };
-                sums.between = sums.between + reductions(part, counts, time).after(last);
+                *reduced = *reduced + reductions(part, counts, time).after(last);
             }
         }
         sums
     }
 
-    /// Between its first pass and its last a rank computes for `A`, and of its transfers, `C` in all, each takes a share
-    /// `c` of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, or a gather
-    /// holds the rank up, `X` in all, nothing computes, and `k` streams can hide `k X` of the transfers:
-    /// `A + c (C - k X) + X`.
-    pub fn device(&self, terms: &StepTerms, streams: u32, sends: bool) -> BoundLine {
-        let share = terms.contention.get();
-        let hidden = (1.0 - share * f64::from(streams)).max(0.0);
+    /// Between its first pass and its last a rank computes for `A`, and for `X` in all nothing computes, while tensor ranks
+    /// exchange or a gather holds the rank up. Of the transfers of a stream, `C` in all, each takes a share `c` of the
+    /// device, since the device does no more than it can, except for the `X` at most that run then: `A + X + c (C - X)`,
+    /// summed over the streams.
+    pub fn device(&self, bound: &StepBound<'_>, sends: bool) -> BoundLine {
+        let share = bound.terms.contention.get();
         let exchanged = (self.compute.forward + self.compute.backward - self.computing).max(Seconds::ZERO);
+        let idle = BoundLine { fixed: self.stalls, each: exchanged };
+        let line = |fixed: Seconds, each: Seconds| BoundLine { fixed, each };
         // The first and the last stage of all send one way only; the last of all sends may follow the last pass.
-        let each = if sends { terms.send * (2.0 * self.stages as f64 - 1.0) } else { Seconds::ZERO };
-        let last = if sends { terms.send } else { Seconds::ZERO };
-        BoundLine {
-            fixed: (self.between.fixed - last) * share + self.stalls * hidden,
-            each: self.computing + (self.beside + self.between.each + each) * share + exchanged * hidden,
-        }
+        let send = if sends { bound.terms.send } else { Seconds::ZERO };
+        let sent = line(-send, send * (2.0 * self.stages as f64 - 1.0));
+        let [gathers, reductions] = self.between;
+        let [first, second] =
+            if bound.in_turn() { [gathers + reductions, BoundLine::default()] } else { [gathers, reductions] };
+        let streams = [(first, 1), (second, 1), (sent, 1), (line(Seconds::ZERO, self.beside), bound.beside)];
+        let computing = line(Seconds::ZERO, self.computing);
+        let all = streams.into_iter().fold(computing, |sum, (line, _)| sum + line * share);
+        let hidden = streams.into_iter().fold(computing + idle, |sum, (line, count)| {
+            let rest = line + idle * -f64::from(count);
+            // What may all run then takes nothing. Either sum holds for any number of micro-batches.
+            if rest.at(bound.micro_batches) > Seconds::ZERO { sum + rest * share } else { sum }
+        });
+        if hidden.at(bound.micro_batches) >= all.at(bound.micro_batches) { hidden } else { all }
+    }
+}
+
+impl RankSums {
+    /// Transfers that stop compute are on its stream, and pass in line with it and with the update: `A + G + R`; `None`
+    /// where none are.
+    pub fn in_line(&self, bound: &StepBound<'_>, first: &StageCost) -> Option<BoundLine> {
+        let (last, reductions) = match bound.overlap {
+            Overlap::None => (Seconds::ZERO, self.reductions),
+            Overlap::Reductions => (first.reduce.complete.time, BoundLine::default()),
+            Overlap::OneStream | Overlap::Independent => return None,
+        };
+        // Nothing hides what follows the first unit or stage, which is the last in backward.
+        let fixed = last + first.replicas.time + self.update;
+        Some(BoundLine { fixed, each: self.computing } + self.gathers + reductions)
     }
 }
 

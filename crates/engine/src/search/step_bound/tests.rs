@@ -8,7 +8,7 @@ use crate::evaluate::{Workspace, summary};
 use crate::plan::{Accumulation, Extent, Extents, GlobalBatch, Layers, Operator, Placement, Schedule, Size};
 use crate::program::transfer_counts_at_ends;
 use crate::testing;
-use crate::units::Bytes;
+use crate::units::{Bytes, Share};
 
 /// A unit or stage that computes so many seconds in either direction.
 fn part(forward: f64, backward: f64) -> StageCost {
@@ -85,6 +85,26 @@ fn layers_that_differ_are_gathered_one_by_one() {
     judge(&plan(1, Schedule::USUAL, 0.0, &layers), 3, 85.0);
     let [light, middle, heavy] = layers;
     judge(&plan(1, Schedule::USUAL, 0.0, &[heavy, middle, light]), 3, 69.0);
+}
+
+/// The same layers where gathers stop compute: each micro-batch takes 18 s of compute and 15 s of gathers.
+#[test]
+fn gathers_that_stop_compute_pass_in_line_with_it() {
+    let layers = [1.0, 5.0, 9.0].map(|gather| StageCost { gather: gathers(gather, 0.0), ..part(2.0, 4.0) });
+    let mut job = plan(1, Schedule::USUAL, 0.0, &layers);
+    std::sync::Arc::make_mut(&mut job.0.stack).overlap = Overlap::None;
+    judge(&job, 3, 99.0);
+}
+
+/// Two layers of 10 s, of which 2 s are exchanges, with gathers of 3 s in either direction that take half of the device.
+/// All but the first gather are between the first pass and the last, 12 m - 3 s of m micro-batches, and 4 m s of them pass
+/// while nothing computes: 3 + 20 m + (8 m - 3) / 2.
+#[test]
+fn a_stream_hides_no_more_than_passes_while_nothing_computes() {
+    let layer = StageCost { gather: gathers(3.0, 3.0), computing: Seconds::new(8.0), ..part(5.0, 5.0) };
+    let mut job = plan(1, Schedule::USUAL, 0.0, &[layer; 2]);
+    (job.0.plan.prefetch, job.2.contention) = (0, Share::new(0.5));
+    judge(&job, 4, 97.5);
 }
 
 /// Stages that keep 3 GB of a micro-batch, work in 1 GB and have a state of 2 GB. Of 5 micro-batches the first of two
