@@ -277,6 +277,33 @@ fn clipping_is_imported() {
     }
 }
 
+/// axolotl's files of FSDP2 name no strategy: a version beside a section shards all (`examples/glm45/glm4.5-fft-fsdp2.yaml`), with
+/// what the section says of the host and of recompute. Pages of an optimizer are said to count as if they stayed.
+#[test]
+fn axolotl_s_section_of_fsdp2_is_a_strategy() {
+    let file = "base_model: NousResearch/Meta-Llama-3.1-8B\ndatasets:\n  - path: x\n    type: chat_template\nsequence_len: 2048\n\
+                sample_packing: true\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\noptimizer: paged_adamw_8bit\n\
+                lr_scheduler: cosine\nbf16: auto\nfsdp_version: 2\nfsdp_config:\n  offload_params: true\n  \
+                cpu_offload_pin_memory: false\n  reshard_after_forward: true\n  activation_checkpointing: true\n  \
+                final_state_dict_type: FULL_STATE_DICT\n";
+    let run = imported(&[("axolotl.yaml", file)], "--devices 8 --model llama-3.1-8b --strict");
+    assert_contains(
+        &run.stdout,
+        &[
+            "strategy = \"fsdp\"",
+            "offload = \"state\"",
+            "host_pinned = false",
+            "recompute = \"full\"",
+            "optimizer = \"adam8bit\"",
+        ],
+    );
+    assert_contains(&run.stderr, &["count as if they stayed"]);
+    let plain = file.replace("fsdp_version: 2\n", "");
+    assert!(
+        imported(&[("axolotl.yaml", &plain)], "--devices 8 --model llama-3.1-8b").stdout.contains("strategy = \"ddp\"")
+    );
+}
+
 /// Compiled code is a field, of layers alone where the loss is not among the components.
 #[test]
 fn compiled_code_is_imported() {

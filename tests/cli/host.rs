@@ -92,6 +92,43 @@ fn files_say_what_is_on_the_host_and_with_how_many_threads() {
     assert_contains(&run.stdout, &["offload = \"optimizer\"", "host_threads = 16"]);
 }
 
+/// Memory of the host is page-locked where a file says so, and where a tool does it by default: DeepSpeed did not before 0.19.6. Of
+/// gradients and weights a plan locks both or neither.
+#[test]
+fn files_say_what_is_page_locked() {
+    let home = Home::new();
+    let deepspeed = |inside: &str| {
+        let text = format!(r#"{{"zero_optimization": {{"stage": 2, "offload_optimizer": {{{inside}}}}}}}"#);
+        home.write("ds.json", &text);
+        home.run("import plan ds.json --devices 8 --model llama-2-7b --seq 2048")
+    };
+    for (inside, off) in [
+        (r#""device": "cpu", "pin_memory": true"#, false),
+        (r#""device": "cpu", "pin_memory": false"#, true),
+        (r#""device": "cpu""#, true),
+        (r#""device": "none", "pin_memory": false"#, false),
+    ] {
+        let run = deepspeed(inside);
+        assert_eq!(run.stdout.contains("host_pinned = false"), off, "{inside}: {}{}", run.stdout, run.stderr);
+    }
+    assert_contains(&deepspeed(r#""device": "cpu""#).stderr, &["off by default before DeepSpeed 0.19.6"]);
+    let megatron = |flags: &str| {
+        let script = format!(
+            "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \\\n  \
+             --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 \\\n  \
+             --vocab-size 32000 --use-distributed-optimizer --optimizer-cpu-offload {flags}\n"
+        );
+        home.write("run.sh", &script);
+        home.run("import plan run.sh")
+    };
+    assert!(!megatron("").stdout.contains("host_pinned = false"));
+    assert_contains(&megatron("--no-pin-cpu-grads --no-pin-cpu-params").stdout, &["host_pinned = false"]);
+    assert_contains(
+        &megatron("--no-pin-cpu-grads").refused().join("\n"),
+        &["gradients and weights on the host, or neither"],
+    );
+}
+
 /// 8 billion parameters on two cards of 48 GB: 16 bytes each do not fit, and the report says what helps.
 #[test]
 fn a_search_proposes_the_host_where_nothing_fits() {

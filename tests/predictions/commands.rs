@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::table::Table;
 
 /// The commands whose answers are compared, each with its name in the table; without `--format json`.
-const COMMANDS: [(&str, &str); 28] = [
+const COMMANDS: [(&str, &str); 30] = [
     ("validate", "validate"),
     ("sweep-batch", "sweep h100-7b --x nodes=1..64 --y micro-batch=1,2,4,8"),
     ("sweep-batch-tuned", "sweep h100-7b --x nodes=1..64 --y micro-batch=1,2,4,8 --tune"),
@@ -73,6 +73,8 @@ const COMMANDS: [(&str, &str); 28] = [
         "limits --model fsdp-310b --devices 8 --memory 16GB --link 25GB/s --peak 312TFLOP/s --seq 512 --stage 2",
     ),
     ("calibrate", "calibrate presets/measured/fsdp.csv"),
+    ("sweep-cost", "sweep lora-70b --x packing=500,1000,4000 --y nodes=1,2 --price 2.50EUR --metric cost"),
+    ("eval-cost", "eval lora-70b --packing 900 --epochs 2 --price 2.50EUR"),
 ];
 
 /// What `limits` is asked of: each cluster with each of a few models, jobs and strategies.

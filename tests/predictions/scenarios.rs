@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 17] = [
+const FAMILIES: [Family; 19] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],
@@ -430,6 +430,30 @@ const FAMILIES: [Family; 17] = [
             ("frozen_layers", &["16", "32"]),
             ("frozen_ends", &["none", "embedding", "head"]),
             ("recompute", &["none", "full"]),
+        ],
+        take: 24,
+    },
+    Family {
+        name: "host",
+        base: &[H100, ("model", "llama-2-7b"), ("nodes", "2")],
+        axes: &[
+            ("stack", &["default", "deepspeed-zeropp-2023"]),
+            ("strategy", &["zero2", "fsdp"]),
+            ("offload", &["optimizer", "state"]),
+            ("offload_overlap", &["false", "true"]),
+            ("host_pinned", &["true", "false"]),
+            ("accumulate", &["1", "4"]),
+        ],
+        take: 64,
+    },
+    Family {
+        name: "averages",
+        base: &[H100, DEFAULT, ("model", "llama-2-7b"), ("nodes", "2")],
+        axes: &[
+            ("strategy", &["zero1", "fsdp"]),
+            ("clip_norm", &["true", "false"]),
+            ("ema", &["none", "device", "host"]),
+            ("offload", &["none", "optimizer"]),
         ],
         take: 24,
     },

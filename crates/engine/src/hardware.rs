@@ -83,6 +83,10 @@ pub struct Host {
     /// Rate at which one thread of it updates an offloaded state, where it was measured; else the calibration's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_rate: Option<BytesPerSecond>,
+    /// Whether programs may page-lock its memory, from which devices copy by themselves; not where a limit of the system or a
+    /// virtual machine forbids it (`ulimit -l`).
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub pinned: bool,
     /// Where the figures come from.
     pub source: String,
     /// Its solid-state drives, where they are known.
@@ -192,6 +196,15 @@ impl Device {
     pub fn capacity(&self) -> Bytes {
         self.usable.map_or(self.memory, |usable| usable.min(self.memory))
     }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_yes(said: &bool) -> bool {
+    *said
 }
 
 fn whole() -> f64 {

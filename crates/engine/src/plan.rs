@@ -190,6 +190,9 @@ pub struct Plan {
     /// Threads of the host with which each rank updates an offloaded state (`OMP_NUM_THREADS`), where they are known
     /// ([`crate::scenario::Scenario::host_threads`]).
     pub host_threads: Option<u32>,
+    /// Whether the program page-locks what it copies to and from on the host; the host must let it
+    /// ([`crate::scenario::Scenario::pins_host`]).
+    pub host_pinned: bool,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
     /// The part of a step whose kernels the host does not launch one by one.
@@ -285,6 +288,7 @@ impl Plan {
             offload_ratio: Share::new(1.0),
             offload_overlap: false,
             host_threads: None,
+            host_pinned: true,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,
             compile: Compile::Off,

@@ -89,6 +89,7 @@ pub fn host(memory: f64, bandwidth: f64) -> Host {
         memory: Bytes::new(memory),
         memory_bandwidth: BytesPerSecond::new(bandwidth),
         thread_rate: None,
+        pinned: true,
         nvme: Some(Drives { capacity, read, write, source: source.clone() }),
         source,
     }

@@ -32,7 +32,7 @@ use crate::presets::Library;
 use crate::scenario::HostThreads;
 use crate::stack::{Overlap, ProcessLauncher, Runtime};
 use crate::testing;
-use crate::units::{Bytes, BytesPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Seconds, Share};
 
 fn evaluate(scenario: &Scenario) -> Summary {
     summary(scenario, &mut Workspace::default()).expect("a valid scenario")

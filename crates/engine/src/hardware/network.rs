@@ -217,7 +217,7 @@ fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &
     ] {
         refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
     }
-    if let Some(Host { cores, memory, memory_bandwidth, thread_rate, source: _, nvme }) = &cluster.host {
+    if let Some(Host { cores, memory, memory_bandwidth, thread_rate, pinned: _, source: _, nvme }) = &cluster.host {
         refuse(*cores == 0, "host.cores".to_owned(), "must be above 0");
         refuse(memory.get() <= 0.0, "host.memory".to_owned(), "must be above 0");
         refuse(memory_bandwidth.get() <= 0.0, "host.memory_bandwidth".to_owned(), "must be above 0");

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Accumulation, Extent, Format, MasterWeights, Moments, Optimizer, Plan, Recompute, Schedule, Tuning};
+use super::{
+    Accumulation, Ema, Extent, Format, MasterWeights, Moments, Offload, Optimizer, Plan, Recompute, Schedule, Tuning,
+};
 use crate::units::Share;
 
 /// A field of a plan that may have no effect.
@@ -26,6 +28,8 @@ pub enum IdleChoice {
     OffloadRatio,
     /// Copies beside its update there.
     OffloadOverlap,
+    /// Copies from memory that is not page-locked.
+    HostPinned,
     /// No clipping.
     ClipNorm,
     /// Quantised gathers of weights.
@@ -59,6 +63,7 @@ impl Plan {
             self.idle_masters(),
             self.idle_ratio(),
             self.idle_overlap(),
+            self.idle_pinning(),
             self.idle_clipping(),
         ]);
         first.flatten().chain(self.idle_wire()).collect()
@@ -139,6 +144,12 @@ impl Plan {
         let idle = self.offload_overlap && (!self.offload.optimizer() || self.offload.state());
         let why = format!("offload {} copies nothing around an update", self.offload);
         idle.then_some(Idle { choice: IdleChoice::OffloadOverlap, why, fix: "choose offload optimizer".into() })
+    }
+
+    fn idle_pinning(&self) -> Option<Idle> {
+        let idle = !self.host_pinned && self.offload == Offload::None && self.ema != Ema::Host;
+        let why = "nothing is copied to the host or from it".to_owned();
+        idle.then_some(Idle { choice: IdleChoice::HostPinned, why, fix: "choose offload optimizer".into() })
     }
 
     fn idle_clipping(&self) -> Option<Idle> {

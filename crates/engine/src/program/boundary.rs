@@ -85,7 +85,7 @@ pub(super) fn average_weights(groups: &[ParameterGroup<'_>], graph: &mut GraphBu
     graph.task_loop(1, |builder| {
         let received = costs.rates.averaged_on_host(averaged);
         let copied = Transfer { time: costs.rates.host_copy(received), received, ..Transfer::default() };
-        let task = builder.transfer(&copied, Stream::HostOut, costs.contention(), label);
+        let task = builder.transfer(&copied, Stream::HostOut, costs.copy_contention(), label);
         builder.push(task);
         // The host averages, beside which the device computes undisturbed.
         let average = Transfer { time: costs.rates.host_average(averaged), ..Transfer::default() };
@@ -169,8 +169,8 @@ fn copy(
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
     // Beside the host's update the device has nothing to do that a copy could slow.
-    let overlaps = costs.rates.scenario.plan.offload_overlap;
-    let contention = if overlaps { Share::new(0.0) } else { costs.contention() };
+    let overlaps = costs.rates.scenario.plan.offload_overlap && costs.rates.scenario.pins_host();
+    let contention = if overlaps { Share::new(0.0) } else { costs.copy_contention() };
     let task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
     builder.push(Task { waits, signals: [Some(event), None], ..task });
 }

@@ -337,7 +337,9 @@ impl<'a> PipelineBuilder<'a> {
         let (context, VirtualStage { work, layer, .. }) = (self.context, progress.stage(stretch.stage));
         let frees_secondary = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
         let gradients = Gradients::new(stretch.last);
-        let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), frees_secondary };
+        let resumed = self.resumed(work, stretch);
+        let added = context.offload.state() && !stretch.first && !resumed;
+        let drain = GradientDrain { work, gradients, resumed, added, frees_secondary };
         self.launch_once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
     }
 }

@@ -77,14 +77,17 @@ impl ModelState {
         // then.
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
-        let on_device = |count: Count, each: Bytes, ranks: u32| count * each / f64::from(ranks) * (1.0 - state_on_host);
+        let shard =
+            |count: Count, each: Bytes, ranks: u32, on_host: f64| count * each / f64::from(ranks) * (1.0 - on_host);
         let Parameters { weights, trained, linear, .. } = parameters;
         let own = Self {
-            weights: on_device(weights, rates.storage(), layout.weights) + linear * rates.weight_casts(layout),
+            weights: shard(weights, rates.storage(), layout.weights, state_on_host)
+                + linear * rates.weight_casts(layout),
             gradients: if UnitCosts::frees_gradients(rates, layout) {
                 Bytes::ZERO
             } else {
-                on_device(trained, rates.gradient_bytes(whole_gradients, layout), gradient_ranks)
+                let each = rates.gradient_bytes(whole_gradients, layout);
+                shard(trained, each, gradient_ranks, rates.gradients_on_host(layout))
             },
             optimizer: parameters.optimizer_state(plan) / f64::from(layout.optimizer)
                 * (1.0 - plan.optimizer_on_host()),

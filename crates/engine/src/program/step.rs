@@ -63,17 +63,31 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
         TaskEmitter::write_host_time(graph, costs.rates.host_step(costs.layout.optimizer));
         boundary::average_weights(groups, graph);
         for distance in 0..ahead {
-            graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
+            graph.task_loop(1, |body| {
+                emit.fetch(body, order, UnitPosition::default(), distance, MicroBatch { number: 0, last: true })
+            });
         }
     });
     // The last micro-batch is written apart: its reductions complete the gradients, and nothing is prefetched past its
     // end. With 8 micro-batches the loop before runs 7 times, each prefetching the first units of the next.
     let last = plan.accumulate - 1;
-    if last > 0 {
-        builder.batch_loop(last, |graph| emit.write_micro_batch(graph, order, None));
+    // Where gradients are on the host, the first micro-batch has no sums to add to, and is written apart too.
+    let apart = u32::from(last > 0 && groups.iter().any(|group| group.costs.sums_on_host()));
+    for (number, alike) in [(0, apart), (apart, last - apart)] {
+        if alike > 0 {
+            builder.batch_loop(alike, |graph| emit.write_micro_batch(graph, order, MicroBatch { number, last: false }));
+        }
     }
-    builder.batch_loop(1, |graph| emit.write_micro_batch(graph, order, Some(last)));
+    builder.batch_loop(1, |graph| emit.write_micro_batch(graph, order, MicroBatch { number: last, last: true }));
     builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
+}
+
+/// A micro-batch of a step, or the first of several that are alike and repeat in a loop.
+#[derive(Clone, Copy)]
+struct MicroBatch {
+    number: u32,
+    /// Whether no other follows.
+    last: bool,
 }
 
 /// A pass of a run: which of its layers, and of which micro-batch.
@@ -93,8 +107,8 @@ impl RunSite<'_> {
 }
 
 impl TaskEmitter<'_> {
-    /// Writes one micro-batch: the last, by its number, or any other (`None`: a micro-batch loop that repeats).
-    fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
+    /// Writes one micro-batch.
+    fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, batch: MicroBatch) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
         Self::write_host_time(builder, self.costs.rates.host_micro_batch());
         for (index, pattern) in order.patterns.iter().enumerate() {
@@ -104,7 +118,12 @@ impl TaskEmitter<'_> {
             let mut turn = |position: u32, repeat: u32| {
                 builder.task_loop(repeat, |builder| {
                     for run in 0..pattern.runs {
-                        self.write_pass(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
+                        self.write_pass(
+                            builder,
+                            order,
+                            UnitPosition { pattern: index, run, position, later: 0 },
+                            batch,
+                        );
                     }
                 });
             };
@@ -116,10 +135,10 @@ impl TaskEmitter<'_> {
     }
 
     /// Writes one pass, and before it the fetch for the pass that is `ahead` of it.
-    fn write_pass(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
-        let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
-        self.fetch(builder, order, place, self.ahead, last);
-        let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
+    fn write_pass(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, batch: MicroBatch) {
+        let MicroBatch { number: micro_batch, last } = batch;
+        self.fetch(builder, order, place, self.ahead, batch);
+        let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, !last));
         // Gathers are counted in the order of their issue, and those of the next units are counted already: this
         // unit's weights are there once all but these are.
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
@@ -127,7 +146,7 @@ impl TaskEmitter<'_> {
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
         let site = RunSite { run: order.run(place), position: place.position, micro_batch };
-        self.write_unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
+        self.write_unit_pass(builder, site, ahead, Gradients::new(last));
     }
 
     /// Adds a fixed time of the host.
@@ -156,11 +175,11 @@ impl TaskEmitter<'_> {
         order: &UnitList,
         from: UnitPosition,
         ahead: u32,
-        last: Option<u32>,
+        batch: MicroBatch,
     ) {
-        let wrap = last.is_none();
+        let wrap = !batch.last;
         let Some(place) = order.find(from, ahead, wrap) else { return };
-        let micro_batch = last.unwrap_or(0) + place.later;
+        let micro_batch = batch.number + place.later;
         let site = RunSite { run: order.run(place), position: place.position, micro_batch };
         let unit_pass = &site.run.unit_pass;
         let released = builder.after(TaskEvent::Released, 0);
@@ -285,7 +304,11 @@ impl TaskEmitter<'_> {
     ) {
         let unit_pass = &site.run.unit_pass;
         let store = *unit_pass.store.get(gradients);
-        let sums = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
+        let unreduced = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
+        // Sums that come back to be reduced have taken these gradients in.
+        let added = if site.micro_batch == 0 || unreduced > Bytes::ZERO { Bytes::ZERO } else { store };
+        let fetches = self.costs.rates.scenario.stack.offloads_during_backward;
+        let sums = if fetches { unreduced + added } else { unreduced };
         if sums > Bytes::ZERO {
             let mut task = self.copy(builder, sums, site.label(Stream::HostIn, TaskKind::Copy));
             task.waits =
@@ -317,10 +340,27 @@ impl TaskEmitter<'_> {
         }
         if store > Bytes::ZERO {
             let mut task = self.copy(builder, store, site.label(Stream::HostOut, TaskKind::Copy));
-            task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
-            task.signals = [Some(TaskEvent::Stored), None];
+            task.waits = waits([
+                Some(released),
+                reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0)),
+                (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0)),
+            ]);
             task.frees = memory_of(MemoryKind::Gradients, store);
+            // What no reduction gave back goes with the copy.
+            task.frees[MemoryKind::Gradients] += if reduce.is_none() { bytes(sums) } else { 0 };
+            let on_host = if fetches { Bytes::ZERO } else { added };
+            task.signals = [(on_host == Bytes::ZERO).then_some(TaskEvent::Stored), None];
             builder.push(task);
+            self.add_on_host(builder, on_host, site.label(Stream::HostOut, TaskKind::Copy));
+        }
+    }
+
+    /// Adds gradients that have come to the host to the sums there, for which the thread that launches kernels waits.
+    pub(crate) fn add_on_host(&self, builder: &mut GraphBuilder<'_>, gradients: Bytes, label: Label) {
+        if gradients > Bytes::ZERO {
+            let add = Transfer { time: self.costs.rates.host_sum(gradients), ..Transfer::default() };
+            let task = builder.transfer(&add, label.lane, Share::new(1.0), label);
+            builder.push(Task { signals: [Some(TaskEvent::Stored), None], ..task });
         }
     }
 
@@ -418,6 +458,6 @@ impl TaskEmitter<'_> {
 
     fn timed_copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, time: Seconds, label: Label) -> Task {
         let transfer = Transfer { time, received: moved, ..Transfer::default() };
-        builder.transfer(&transfer, label.lane, self.contention, label)
+        builder.transfer(&transfer, label.lane, self.costs.copy_contention(), label)
     }
 }

@@ -128,6 +128,13 @@ impl<'a> UnitCosts<'a> {
         Share::new(self.rates.calibrated.runtime.contention)
     }
 
+    /// The share that a copy to or from the host takes: all of the device where the host's memory is not page-locked, since the
+    /// call returns to the thread that launches kernels when it is through ("API synchronization behavior" in NVIDIA's
+    /// documentation of the CUDA runtime).
+    pub(crate) fn copy_contention(&self) -> Share {
+        if self.rates.scenario.pins_host() { self.contention() } else { Share::new(1.0) }
+    }
+
     /// Whether the host keeps what forward of a layer leaves for backward.
     pub(crate) fn offloads(&self, recomputed: bool) -> bool {
         let offload = self.rates.scenario.plan.offload;
@@ -346,7 +353,7 @@ impl<'a> UnitCosts<'a> {
             } else {
                 PerGradients::default()
             },
-            early: if last && self.offloads_early() { self.for_host(trained) } else { Bytes::ZERO },
+            early: if last { self.early(trained) } else { Bytes::ZERO },
             sums: if last { self.host_sums(trained) } else { Bytes::ZERO },
         }
     }
@@ -406,8 +413,7 @@ impl<'a> UnitCosts<'a> {
     pub fn stored(&self, elements: Count, gradients: Gradients) -> Bytes {
         let reduced = gradients == Gradients::Complete || !self.keeps_whole_gradients();
         let ranks = if reduced { self.layout.gradients } else { 1 };
-        let offloaded = self.rates.scenario.plan.offload.state();
-        if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
+        elements * self.rates.gradient() / f64::from(ranks) * self.rates.gradients_on_host(self.layout)
     }
 
     /// Whether gradients of an optimizer on the host go there unit by unit, while backward runs.
@@ -417,10 +423,19 @@ impl<'a> UnitCosts<'a> {
         stack.offloads_during_backward && apart && !self.staged && !self.reduces_after_backward()
     }
 
-    /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters.
-    fn for_host(&self, parameters: Count) -> Bytes {
+    /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters while the last backward runs, where
+    /// they were on the device until then.
+    fn early(&self, parameters: Count) -> Bytes {
+        if !self.offloads_early() || self.rates.gradients_on_host(self.layout) > 0.0 {
+            return Bytes::ZERO;
+        }
         let owned = parameters * self.rates.scenario.plan.optimizer_on_host() / f64::from(self.layout.optimizer);
         owned * self.rates.gradient()
+    }
+
+    /// Whether gradients of earlier micro-batches are on the host.
+    pub(crate) fn sums_on_host(&self) -> bool {
+        self.rates.gradients_on_host(self.layout) > 0.0
     }
 
     /// Bytes of sums on the host that are reduced over other ranks after the last backward.

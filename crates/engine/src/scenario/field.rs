@@ -180,6 +180,7 @@ impl From<IdleChoice> for Field {
             IdleChoice::MasterWeights => Self::MasterWeights,
             IdleChoice::OffloadRatio => Self::OffloadRatio,
             IdleChoice::OffloadOverlap => Self::OffloadOverlap,
+            IdleChoice::HostPinned => Self::HostPinned,
             IdleChoice::ClipNorm => Self::ClipNorm,
             IdleChoice::QuantisedWeights => Self::Qwz,
             IdleChoice::SecondCopy => Self::Hpz,

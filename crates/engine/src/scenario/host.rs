@@ -46,6 +46,11 @@ impl Scenario {
         HostThreads { counted: known.unwrap_or(1), most: known.is_none().then(share) }
     }
 
+    /// Whether copies to and from the host are of page-locked memory: the program asks for it, and the host lets it.
+    pub fn pins_host(&self) -> bool {
+        self.plan.host_pinned && self.cluster.host.as_ref().is_none_or(|host| host.pinned)
+    }
+
     /// Parameters that each rank updates on its host, on average over the stages of a pipeline.
     pub fn updated_on_host(&self) -> Count {
         Count::new(self.rank_share().optimizer * self.plan.optimizer_on_host())

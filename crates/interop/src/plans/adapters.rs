@@ -191,6 +191,13 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     if settings.text("bf16") == Some("auto") {
         settings.put("bf16", "true", "bf16");
     }
+    // Beside a version of FSDP its section alone switches sharding on; older files name the strategy in a list.
+    if let Some(version) = settings.take("fsdp_version") {
+        if settings.has("fsdp_config") && !settings.has("fsdp") {
+            settings.put("fsdp", "full_shard", "fsdp_config");
+        }
+        settings.put("fsdp_config.version", &version.text, "fsdp_version");
+    }
     // Examples are packed into sequences, which is what is predicted.
     settings.take("sample_packing");
     settings

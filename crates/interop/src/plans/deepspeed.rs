@@ -53,7 +53,6 @@ const KEYS: &[ToolKey] = &[
     nothing("zero_optimization.memory_efficient_linear", "the stack says what linear layers keep"),
     nothing("zero_optimization.round_robin_gradients", "each rank copies as many gradients either way"),
     nothing("zero_optimization.use_multi_rank_bucket_allreduce", "as many bytes are reduced either way"),
-    nothing("zero_optimization.cpu_offload_use_pin_memory", "the stack says how host copies run"),
     nothing("activation_checkpointing.number_checkpoints", RECOMPUTED),
     nothing("activation_checkpointing.contiguous_memory_optimization", RECOMPUTED),
     nothing("activation_checkpointing.synchronize_checkpoint_boundary", RECOMPUTED),
@@ -89,6 +88,10 @@ const WITH_ACCELERATE: &[ToolKey] = &[
 const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
 
 const DRIVES: &str = "the cluster says how fast its drives are";
+
+/// Whether what is offloaded is page-locked; by an older name for all of it.
+const PINNED: &str = "pin_memory";
+const ALL_PINNED: &str = "zero_optimization.cpu_offload_use_pin_memory";
 
 const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
@@ -252,10 +255,11 @@ enum OffloadPlace {
 }
 
 fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let mut places = Vec::new();
+    let (mut places, mut pinned) = (Vec::new(), Vec::from_iter(settings.take(ALL_PINNED)));
     let mut to = |settings: &mut ToolSettings, [object, old]: [&str; 2], keys, draft: &mut PlanDraft| {
         let mut inside = settings.take_inside(object);
         let old = settings.take(old).filter(|old| old.text == "true");
+        pinned.extend(inside.take(PINNED));
         let Some(device) = inside.take("device").or(old) else {
             table::read(keys, &mut inside, draft);
             return OffloadPlace::Device;
@@ -284,6 +288,20 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         [held(offload.optimizer()), held(offload.state())] == [optimizer, weights]
             && offload.checkpoints() == checkpoints.is_some()
     });
+    for Setting { text, place } in pinned {
+        if places.is_empty() {
+            draft.report.ignore(&place, "nothing of the state is offloaded");
+        } else {
+            draft.take(Field::HostPinned, text != "false", &place);
+        }
+    }
+    if !places.is_empty() {
+        draft.assume(
+            Field::HostPinned,
+            false,
+            "no pin_memory is there, and it was off by default before DeepSpeed 0.19.6",
+        );
+    }
     let place = places.first().cloned().or(checkpoints.map(|it| it.place));
     let Some(offload) = offload else {
         let what = "a plan offloads the optimizer, or the whole state, to one place, or checkpoints, or all of them";
@@ -408,7 +426,12 @@ fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     for (on, object) in [(possible.optimizer(), "offload_optimizer"), (possible.state(), "offload_param")] {
         let line = |key: &str, value: &str| Line::new(&format!("zero_optimization.{object}.{key}"), value);
         lines.extend(on.then(|| line("device", device)));
+        let pinned = || Line::new(&format!("zero_optimization.{object}.{PINNED}"), writer.plan().host_pinned);
+        lines.extend(on.then(pinned));
         lines.extend((on && possible.on_drives()).then(|| line("nvme_path", NVME_PATH)));
+    }
+    if possible.optimizer() {
+        writer.say(Field::HostPinned);
     }
     if possible.on_drives() {
         writer.elsewhere.push(format!("nvme_path {NVME_PATH}: where the nodes' drives are mounted"));

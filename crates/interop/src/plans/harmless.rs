@@ -76,7 +76,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         LEARNS,
         &[
-            "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_*",
+            "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler*",
             "warmup_*", "num_train_epochs", "max_steps", "label_smoothing_factor", "neftune_noise_alpha", "seed",
             "data_seed", "average_tokens_across_devices", "min_lr", "min_lr_ratio", "cosine_min_lr_ratio", "optim_args",
         ],
@@ -84,7 +84,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         DATA,
         &[
-            "data_path", "data_dir", "dataset", "dataset_*", "train_file", "validation_file", "train_data*", "train_on_*",
+            "data_path", "data_dir", "dataset", "dataset_*", "datasets*", "val_set_size", "special_tokens*", "eot_tokens*", "train_file", "validation_file", "train_data*", "train_on_*",
             "validation_split_percentage", "dataloader_*", "remove_unused_columns", "label_names",
             "length_column_name", "ignore_data_skip", "preprocessing_num_workers", "overwrite_cache", "streaming",
             "template", "chat_template*", "max_train_samples", "max_samples", "tokenized_path", "lazy_preprocess",
@@ -94,7 +94,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         SAVES,
         &[
-            "output_dir", "overwrite_output_dir", "save_*", "load_best_model_at_end", "metric_for_best_model",
+            "output_dir", "overwrite_output_dir", "save_*", "saves_per_epoch", "load_best_model_at_end", "metric_for_best_model",
             "greater_is_better", "resume_from_checkpoint", "restore_callback_states_from_checkpoint",
             "enable_jit_checkpoint", "push_to_hub*", "hub_*",
         ],
@@ -110,7 +110,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         EVALUATES,
         &[
-            "do_train", "do_eval", "do_predict", "eval_*", "evaluation_strategy", "per_device_eval_batch_size",
+            "do_train", "do_eval", "do_predict", "eval_*", "evals_per_epoch", "early_stopping_patience", "evaluation_strategy", "per_device_eval_batch_size",
             "per_gpu_eval_batch_size", "prediction_loss_only", "include_inputs_for_metrics", "include_for_metrics",
             "batch_eval_metrics", "bf16_full_eval", "fp16_full_eval", "jit_mode_eval", "max_eval_samples", "val_size",
             "predict_with_generate", "use_legacy_prediction_loop", "past_index",
@@ -119,7 +119,7 @@ pub(super) const TRAINER: Harmless = &[
     (
         LOADS,
         &[
-            "tokenizer_name", "tokenizer_name_or_path", "config_name", "model_revision", "cache_dir", "use_fast_tokenizer",
+            "tokenizer_name", "tokenizer_name_or_path", "tokenizer_type", "config_name", "model_revision", "cache_dir", "use_fast_tokenizer",
             "use_fast", "low_cpu_mem_usage", "token", "use_auth_token", "hf_hub_token", "model_type", "resize_vocab",
         ],
     ),

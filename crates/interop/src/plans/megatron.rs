@@ -147,6 +147,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_graphs(settings, draft);
     read_capacity(settings, draft);
     read_activations(settings, draft);
+    read_pinning(settings, draft);
     read_dispatch(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
@@ -233,6 +234,22 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     } else {
         let what = "a plan offloads the activations of every layer but the last, or of none";
         draft.refuse(&layers.place, what, Field::Offload);
+    }
+}
+
+/// Whether gradients and weights of an optimizer on the host are page-locked there, as they are by default.
+fn read_pinning(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut off = |copies: &str| {
+        let said = settings.take(&format!("pin_cpu_{copies}")).filter(|said| OFF.contains(&said.text.as_str()));
+        on(settings, &format!("no_pin_cpu_{copies}")).or(said)
+    };
+    match (off("grads"), off("params")) {
+        (None, None) => {}
+        (Some(off), Some(_)) => draft.take(Field::HostPinned, false, &off.place),
+        (Some(one), None) | (None, Some(one)) => {
+            let what = "a plan page-locks gradients and weights on the host, or neither of them";
+            draft.refuse(&one.place, what, Field::HostPinned);
+        }
     }
 }
 

@@ -47,6 +47,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["on", "on", "off"]),
         one_of(&["off", "on"]),
         one_of(&["none", "none", "device", "host"]),
+        one_of(&["on", "on", "off"]),
     );
     (mesh, batch, state, rest, exchanges).prop_map(|(mesh, batch, state, rest, exchanges)| {
         let words = [
@@ -72,6 +73,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("clip-norm", exchanges.2),
             ("offload-overlap", exchanges.3),
             ("ema", exchanges.4),
+            ("host-pinned", exchanges.5),
             ("compile", state.5),
             ("tp", mesh.1),
             ("cp", mesh.2),

@@ -34,6 +34,7 @@ const KEYS: &[ToolKey] = &[
             ("adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("adamw_torch_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("paged_adamw_32bit", Value::Word(Optimizer::Adam.to_word())),
+            ("paged_adamw", Value::Word(Optimizer::Adam.to_word())),
             ("paged_adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
         ],
@@ -82,7 +83,11 @@ const ALIASES: &[ToolKey] = &[
     number("per_gpu_train_batch_size", Field::MicroBatch),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
 ];
-const FSDP_ALIASES: &[ToolKey] = &[words("offload_params", Field::Offload, OFFLOADED)];
+const FSDP_ALIASES: &[ToolKey] = &[
+    words("offload_params", Field::Offload, OFFLOADED),
+    // axolotl's, which hands it to FSDP2's `CPUOffloadPolicy`.
+    words("cpu_offload_pin_memory", Field::HostPinned, SWITCH),
+];
 
 /// What other classes of arguments add: those of TRL, of fine-tuning tools, and of the examples of transformers.
 const OTHERS: &[ToolKey] = &[
@@ -103,6 +108,7 @@ const OTHERS: &[ToolKey] = &[
         &[("true", Value::Recompute(Recompute::None)), ("false", Value::Recompute(Recompute::Full))],
     ),
     nothing("packing", FULL),
+    nothing("pad_to_sequence_len", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
     only("stage", &["sft", "pt"], "a plan trains one model, and runs no other beside it"),
@@ -133,6 +139,7 @@ const FSDP: &[ToolKey] = &[
         &["TRANSFORMER_BASED_WRAP"],
         "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
     ),
+    only("sharding_strategy", &["FULL_SHARD", "1"], "say the strategy by fsdp alone"),
     nothing("version", "both versions of FSDP shard alike"),
     nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
     nothing("min_num_params", "a plan gathers layer by layer"),
@@ -141,6 +148,7 @@ const FSDP: &[ToolKey] = &[
     nothing("sync_module_states", "loading is no part of a step"),
     nothing("cpu_ram_efficient_loading", "loading is no part of a step"),
     nothing("state_dict_type", "checkpoints are no part of a step"),
+    nothing("final_state_dict_type", "checkpoints are no part of a step"),
     nothing("forward_prefetch", "the device runs ahead of the program either way"),
 ];
 
@@ -221,6 +229,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     }
     let named = settings.take("deepspeed");
     let inside = settings.take_inside("deepspeed");
+    let paged = settings.rest().find(|(name, setting)| *name == "optim" && setting.text.starts_with("paged_"));
+    if let Some((_, optimizer)) = paged {
+        draft.report.ignore(&optimizer.place, "pages of its state that go to the host count as if they stayed");
+    }
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use shardscope_engine::plan::{
-    Accumulation, Ema, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction,
-    Sharded,
+    Accumulation, Ema, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Offload, Plan, Precision, Recompute,
+    Reduction, Sharded,
 };
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
@@ -111,6 +111,9 @@ impl<'a> PlanWriter<'a> {
         }
         if !plan.offload_overlap || !plan.offload.optimizer() {
             values.remove(&Field::OffloadOverlap);
+        }
+        if plan.host_pinned || (plan.offload == Offload::None && plan.ema != Ema::Host) {
+            values.remove(&Field::HostPinned);
         }
         if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
             values.remove(&Field::OffloadRatio);

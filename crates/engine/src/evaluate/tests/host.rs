@@ -98,7 +98,7 @@ proptest! {
 fn the_host_updates_what_it_holds() {
     let step = |offload: Offload, threads: u32, memory: f64| {
         let mut scenario = offloaded(offload);
-        scenario.plan.host_threads = Some(threads);
+        (scenario.plan.accumulate, scenario.plan.host_threads) = (1, Some(threads));
         Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
         Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, memory));
         evaluate(&scenario).step_time.get()
@@ -332,4 +332,66 @@ fn a_host_may_state_the_rate_of_its_threads() {
         evaluate(&scenario).step_time.get()
     };
     close(step(None) - step(Some(4e9)), 12.0 * 1024.0 * 1024.0 * 28.0 * (1e-9 - 0.25e-9));
+}
+
+/// Copies of 24 MiB each way of a link of 10 GB/s, of which memory that is not page-locked leaves 10.0 / 25.7, whether the plan does
+/// not lock it or the host does not let it. Gradients that go while backward runs then stop it: nothing of their copies is hidden.
+#[test]
+fn copies_of_pageable_memory_are_slower_and_stop_compute() {
+    let step = |early: bool, plan: bool, host: bool| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+        (scenario.plan.accumulate, scenario.plan.host_pinned) = (1, plan);
+        let stack = Arc::make_mut(&mut scenario.stack);
+        (stack.offloads_during_backward, stack.reduce_during_backward) = (early, true);
+        Arc::make_mut(&mut scenario.cluster).host = Some(Host { pinned: host, ..testing::host(1e12, 1e12) });
+        evaluate(&scenario).step_time.get()
+    };
+    let longer = 2.0 * 8.0 * LAYER / 10e9 * (25.7 / 10.0 - 1.0);
+    close(step(false, false, true) - step(false, true, true), longer);
+    assert_eq!(step(false, true, false).to_bits(), step(false, false, true).to_bits());
+    assert!(step(true, true, true) < step(false, true, true));
+    close(step(true, false, true), step(false, false, true));
+}
+
+/// Four micro-batches of `DeepSpeed`: the gradients of each, an eighth of 8 layers' 24 MiB, go to the host; before those of the last
+/// three the sums come, and in the end the weights. None stays on the device. With half of the optimizer on the host, half crosses
+/// and half stays.
+#[test]
+fn sums_on_the_host_come_to_the_device_to_be_added_to() {
+    let run = |early: bool, ratio: f64| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        scenario.plan.offload_ratio = Share::new(ratio);
+        let stack = Arc::make_mut(&mut scenario.stack);
+        (stack.offloads_during_backward, stack.reduce_during_backward) = (early, true);
+        evaluate(&scenario)
+    };
+    let (late, all, half) = (run(false, 1.0), run(true, 1.0), run(true, 0.5));
+    for (summary, share) in [(&all, 1.0), (&half, 0.5)] {
+        let HostTraffic { to, from, .. } = summary.host;
+        assert_eq!((to.bytes.get(), from.bytes.get()), (4.0 * share * LAYER, (3.0 + 1.0) * share * LAYER));
+    }
+    let saved = |less: &Summary| (late.memory.parts.gradients - less.memory.parts.gradients).get();
+    // An eighth of a layer's gradients or two are on their way at the peak.
+    for (less, stays) in [(&all, 1.0), (&half, 0.5)] {
+        assert!((stays - 0.3..=stays).contains(&(saved(less) / LAYER)), "{}", saved(less) / LAYER);
+    }
+}
+
+/// FSDP2 adds on the host: each of the last three micro-batches' gradients, an eighth of 8 layers' 24 MiB, is read with a sum, which is
+/// written, by one of four ranks that share the memory's bandwidth. Compute stops for it, but where it would wait for gathers anyway.
+#[test]
+fn the_host_adds_up_gradients() {
+    let run = |memory: f64| {
+        let mut scenario = offloaded(Offload::State);
+        scenario.plan.host_threads = Some(1);
+        Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, memory));
+        evaluate(&scenario)
+    };
+    let (fast, slow) = (run(1e13), run(4e9));
+    let longer = 3.0 * 3.0 * LAYER * (4.0 / 4e9 - 4.0 / 1e13);
+    close((slow.host.to.busy - fast.host.to.busy).get(), longer);
+    let stopped = (slow.step_time - fast.step_time).get() / longer;
+    assert!((0.9..=1.001).contains(&stopped), "{stopped}");
 }

@@ -24,6 +24,7 @@ fn plain(plan: &Plan) -> Plan {
             IdleChoice::MasterWeights => plain.master_weights = MasterWeights::Fp32,
             IdleChoice::OffloadRatio => plain.offload_ratio = Share::new(1.0),
             IdleChoice::OffloadOverlap => plain.offload_overlap = false,
+            IdleChoice::HostPinned => plain.host_pinned = true,
             IdleChoice::ClipNorm => plain.clip_norm = true,
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
             IdleChoice::SecondCopy => plain.sharding.secondary = None,
@@ -64,7 +65,9 @@ fn plans() -> impl Iterator<Item = Plan> {
     vary(&|plan| offloads().map(|offload| Plan { offload: *offload, ..plan.clone() }).collect());
     let modes = [Recompute::None, Recompute::Selective, Recompute::Share(0.0), Recompute::Share(0.5)];
     vary(&|plan| modes.map(|recompute| Plan { recompute, ..plan.clone() }).into());
-    vary(&|plan| [false, true].map(|on| Plan { offload_overlap: on, clip_norm: !on, ..plan.clone() }).into());
+    vary(&|plan| {
+        [false, true].map(|on| Plan { offload_overlap: on, clip_norm: !on, host_pinned: !on, ..plan.clone() }).into()
+    });
     plans.into_iter().chain(quantised())
 }
 

@@ -2,7 +2,7 @@
 //! from the order of passes ([`crate::plan::ScheduleRules`]).
 //!
 //! Where the state lives on the host, a stage's shard is copied from there before each gather, and its reduced
-//! gradients are copied there when backward leaves the stage [layered B5]; the host adds them up. Sums that are still
+//! gradients are copied there when backward leaves the stage [layered B5]; the host adds them to earlier ones. Sums that are still
 //! to be reduced over other ranks come back with the stage's last backward. A stage's first gather leaves a second copy
 //! of the weights, which serves gathers for backward and is freed after the last backward [frontier D4]; a stage that
 //! stays in its buffer needs none.
@@ -47,6 +47,8 @@ pub(super) struct GradientDrain {
     pub gradients: Gradients,
     /// Whether sums of its gradients have come back from the host.
     pub resumed: bool,
+    /// Whether the host adds them to sums that are there.
+    pub added: bool,
     /// Whether it frees a second copy.
     pub frees_secondary: bool,
 }
@@ -186,7 +188,7 @@ impl<'a> PipelineContext<'a> {
 
     /// Reduces a stage's gradients when backward leaves it: sharded ones each time, all after its last backward.
     pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
-        let GradientDrain { work, gradients, resumed, frees_secondary } = drain;
+        let GradientDrain { work, gradients, resumed, added, frees_secondary } = drain;
         let complete = gradients == Gradients::Complete;
         graph.task_loop(1, |body| {
             if frees_secondary {
@@ -223,20 +225,21 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             if self.offload.state() {
-                self.store(body, work, gradients);
+                self.store(body, work, gradients, added);
             }
         });
     }
 
     /// Copies the remaining gradients of a stage to the host.
-    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients) {
+    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients, added: bool) {
         let copied = self.sum_trained(work, |costs, elements| costs.stored(elements, gradients));
         let label = label(Stream::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
         let mut task = self.emit().copy(body, copied, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
-        task.signals = [Some(TaskEvent::Stored), None];
+        task.signals = [(!added).then_some(TaskEvent::Stored), None];
         let left = self.holdings(work).map(|(costs, _, own)| bytes(costs.stored(own.trained, gradients)));
         task.frees[MemoryKind::Gradients] = left.sum();
         body.push(task);
+        self.emit().add_on_host(body, if added { copied } else { Bytes::ZERO }, label);
     }
 }

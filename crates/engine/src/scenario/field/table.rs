@@ -360,6 +360,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 16)
         .rare()
         .lens(|plan| plan.host_threads.map(Value::Count), put_host_threads),
+    plan(Field::HostPinned, "plan.host_pinned", "host-pinned", Type::Switch, "on")
+        .label("pinned")
+        .help("SWITCH", "Page-lock memory of the host that is copied: off makes copies slower, and compute wait for them")
+        .rare()
+        .lens(|plan| some(plan.host_pinned), |plan, on| on.put(&mut plan.host_pinned)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")

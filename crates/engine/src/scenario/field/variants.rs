@@ -56,6 +56,7 @@ pub enum Field {
     OffloadRatio,
     OffloadOverlap,
     HostThreads,
+    HostPinned,
     Qwz,
     Hpz,
     Qgz,

@@ -34,6 +34,9 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     let (own, said) = (writer.layout.expert_tensor, writer.value(Field::ExpertTensor).is_some());
     lines.extend((own != writer.layout.tensor && !said).then(|| Line::new("expert_tensor_parallel_size", own)));
     write_activations(&mut lines, writer);
+    if writer.plan().offload.optimizer() && writer.say(Field::HostPinned).is_some() {
+        lines.extend(["no_pin_cpu_grads", "no_pin_cpu_params"].map(|off| Line::new(off, true)));
+    }
     lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
     writer.say(Field::Accumulate);
     lines.push(positions(&writer.scenario.model, writer));

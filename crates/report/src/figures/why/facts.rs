@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_engine::bounds::pipeline::Pipeline;
-use shardscope_engine::cost::{Factors, Kernel, Rates};
+use shardscope_engine::cost::{Factors, Kernel, PAGEABLE, Rates};
 use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
@@ -341,6 +341,18 @@ impl<'a> FormulaFacts<'a> {
     pub(super) fn sheet(&self) -> Citation {
         let device = &self.scenario.cluster.device;
         Citation::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
+    }
+
+    /// The link to the host, as far as copies of its memory fill it.
+    pub(super) fn host_link(&self) -> Formula {
+        let link =
+            input("bandwidth of the link to the host", self.scenario.cluster.device.host_bandwidth, self.sheet());
+        let source = Citation::new(
+            Authority::Measurement,
+            "bandwidthTest of NVIDIA's CUDA samples on a DGX A100, 10.0 of 25.7 GB/s (gengwg/gpu, nvda_gpu_benchmark.md)",
+        );
+        let pageable = || input("share of it from memory that is not page-locked", share(PAGEABLE), source);
+        if self.scenario.pins_host() { link } else { link * pageable() }
     }
 
     /// What an update moves for each parameter.

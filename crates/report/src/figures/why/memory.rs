@@ -232,14 +232,16 @@ impl FormulaFacts<'_> {
             input("gradients that wait for their reduction or for the update", waiting, Citation::simulated())
         });
         let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
-        let kept = (!self.scenario.plan.offload.state() && state.gradients > Bytes::ZERO)
+        let on_host = self.rates.gradients_on_host(&self.layout);
+        let kept = (on_host < 1.0 && state.gradients > Bytes::ZERO)
             .then(|| {
                 let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
                 let whole = state.whole_gradients && self.layout.gradients > 1;
                 let format = if whole { self.scenario.unreduced_format() } else { self.scenario.gradient_format() };
                 let chosen = if self.scenario.plan.gradients.is_some() { "gradient-format" } else { "the stack" };
-                let name = format!("bytes of a gradient and its copies, {format} by {chosen}");
-                self.state(&name, each.get(), ranks)
+                let place = if on_host > 0.0 { " on the device" } else { "" };
+                let name = format!("bytes of a gradient and its copies{place}, {format} by {chosen}");
+                self.state(&name, each.get() * (1.0 - on_host), ranks)
             })
             .flatten();
         Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))

@@ -13,7 +13,7 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 39] = [
+const SCENARIOS: [&[(&str, &str)]; 41] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -24,6 +24,8 @@ const SCENARIOS: [&[(&str, &str)]; 39] = [
     &[("ema", "host"), ("nodes", "2"), ("tokens", "1e10")],
     &[("ema", "host"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
     &[("ema", "device"), ("offload", "optimizer"), ("offload-overlap", "on"), ("nodes", "2")],
+    &[("offload", "optimizer"), ("host-pinned", "off"), ("nodes", "2"), ("accumulate", "4")],
+    &[("offload", "state"), ("host-pinned", "off"), ("ema", "host"), ("strategy", "zero2"), ("accumulate", "2")],
     &[("strategy", "zeropp"), ("nodes", "16"), ("model", "gpt-neox-20b"), ("recompute", "full")],
     &[("hardware", "mi250x-frontier"), ("strategy", "zero-topo"), ("model", "gpt-neox-20b"), ("nodes", "48")],
     &[("tp", "8"), ("model", "llama-2-13b"), ("nodes", "4"), ("micro-batch", "2")],

@@ -49,17 +49,19 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         )
         .value(|of, at| Some(of.summary.host.way(way(at)).busy.get()))
         .why(|facts, at| {
-            let link = input("bandwidth of the link to the host", facts.rates.host, facts.sheet());
+            let link = facts.host_link();
             let source = Citation::convention("each way has the link's bandwidth for itself");
             let Copies { bytes, busy } = facts.summary().host.way(way(at));
             let behind = facts.rates.weights_from_host() < facts.rates.host && way(at) == HostDirection::In;
-            let averages = facts.scenario.plan.ema == Ema::Host && way(at) == HostDirection::Out;
-            if averages {
-                let threads =
-                    "the average read and written and the weight read, by --host-threads, in line with the copies";
-                let averaged = busy - bytes / facts.rates.host;
-                let averaged = input("averaging of weights on the host", averaged, Citation::convention(threads));
-                return because(facts.figure(Figure::Copied(way(at)))? / link + averaged, source);
+            let plan = &facts.scenario.plan;
+            let works = plan.ema == Ema::Host || (plan.offload.state() && plan.accumulate > 1);
+            if works && way(at) == HostDirection::Out {
+                let inline =
+                    "weights averaged by --host-threads, gradients added to sums at the rank's share of the host's memory \
+                     bandwidth, each read and written once, in line with the copies";
+                let worked = busy - bytes / facts.rates.host;
+                let worked = input("averages and sums on the host", worked, Citation::convention(inline));
+                return because(facts.figure(Figure::Copied(way(at)))? / link + worked, source);
             }
             let link = match bytes / busy / facts.rates.host {
                 reached if behind => link * input("share of it that the drives fill", share(reached), facts.host()),
