@@ -247,9 +247,9 @@ mod tests {
         assert_eq!(of(3, 2), [5, 5, 6, 5, 5, 6]);
     }
 
-    /// Megatron Bridge's layouts of `DeepSeek`-V3 have 16, 16, 16 and 13 of its 61 layers on 4 stages, 8 and at last 5 on 8, and 4 and
-    /// at last 1 on 16; 32 stages of 2 would leave less than none, and have embedding and logits as a layer each. So have the 94
-    /// of Qwen3 235B, with which they are 96, on 16 stages of 6.
+    /// Megatron Bridge's layouts of `DeepSeek`-V3 have 16, 16, 16 and 13 of its 61 layers on 4 stages, 8 and at last 5 on 8, and
+    /// 4 and at last 1 on 16; 32 stages of 2 would leave less than none, and have embedding and logits as a layer each. So have
+    /// the 94 of Qwen3 235B, with which they are 96, on 16 stages of 6.
     #[test]
     fn stages_are_filled_one_after_the_other() {
         let of = |layers, ranks, chunks| {

@@ -50,8 +50,8 @@ fn what_is_on_its_way_to_the_host_is_on_the_device() {
     assert!((found - (2000.0 - 404.0) * MIB).abs() < 1.0, "{}", found / MIB);
 }
 
-/// A layer keeps 16 numbers of 2 bytes for each channel of a token: of 6 x 2,048 tokens and 12,288 channels 4.8 GB, 464 GB in 96
-/// layers, for which no device of 80 GB has room; of 8 x 2,048 tokens and 4,096 channels 2.1 GB, 52 GB in 24 layers.
+/// A layer keeps 16 numbers of 2 bytes for each channel of a token: of 6 x 2,048 tokens and 12,288 channels 4.8 GB, 464 GB in
+/// 96 layers, for which no device of 80 GB has room; of 8 x 2,048 tokens and 4,096 channels 2.1 GB, 52 GB in 24 layers.
 #[test]
 fn a_run_that_could_not_keep_its_activations_computes_them_again() {
     for (layers, hidden, micro, stated, wanted) in [
