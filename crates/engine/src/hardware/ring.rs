@@ -14,15 +14,10 @@ pub(super) const MOST_DEVICES: u32 = 12;
 
 /// Ring rates of a cluster's link maps, found once and kept.
 #[derive(Debug, Clone, Default)]
-pub struct Rings(OnceLock<Vec<RingRate>>);
+pub struct Rings(OnceLock<Vec<[[Option<BytesPerSecond>; WIDTH]; WIDTH]>>);
 
-#[derive(Debug, Clone, Copy)]
-struct RingRate {
-    level: usize,
-    stride: u32,
-    members: u32,
-    rate: BytesPerSecond,
-}
+/// Strides and counts of members, from 0.
+const WIDTH: usize = MOST_DEVICES as usize + 1;
 
 /// They follow from the cluster, so that they play no part in comparing two clusters.
 impl PartialEq for Rings {
@@ -35,14 +30,14 @@ impl Rings {
     /// The rate of all rings at once over `members` devices, `stride` apart, at `level`.
     pub(super) fn rate(&self, cluster: &Cluster, level: usize, stride: u32, members: u32) -> BytesPerSecond {
         let known = self.0.get_or_init(|| all(cluster));
-        let found = known.iter().find(|ring| (ring.level, ring.stride, ring.members) == (level, stride, members));
-        found.map_or(cluster.levels[level].bandwidth, |ring| ring.rate)
+        let found = known[level].get(stride as usize).and_then(|rates| rates.get(members as usize).copied().flatten());
+        found.unwrap_or(cluster.levels[level].bandwidth)
     }
 }
 
-/// Every regular group inside every level that has a link map.
-fn all(cluster: &Cluster) -> Vec<RingRate> {
-    let mut rings = Vec::new();
+/// Every regular group inside every level that has a link map: by level, stride and members.
+fn all(cluster: &Cluster) -> Vec<[[Option<BytesPerSecond>; WIDTH]; WIDTH]> {
+    let mut rings = vec![[[None; WIDTH]; WIDTH]; cluster.levels.len()];
     for (level, facts) in cluster.levels.iter().enumerate() {
         let devices = cluster.devices_in(level).unwrap_or(0).min(MOST_DEVICES);
         if facts.links.is_empty() {
@@ -55,7 +50,7 @@ fn all(cluster: &Cluster) -> Vec<RingRate> {
                 let placements = (0..devices - stride * (members - 1)).filter(|start| aligned(*start, stride, members));
                 let rate =
                     placements.map(|start| rings_rate(&links, start, stride, members)).fold(f64::INFINITY, f64::min);
-                rings.push(RingRate { level, stride, members, rate: BytesPerSecond::new(rate) });
+                rings[level][stride as usize][members as usize] = Some(BytesPerSecond::new(rate));
             }
         }
     }

@@ -11,6 +11,8 @@ mod line;
 mod memory;
 mod rank;
 
+use std::ops::Range;
+
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::ScheduleRules;
@@ -144,6 +146,33 @@ impl<'a> StepBound<'a> {
         places.map(move |place| &terms.parts[usize::from(terms.order[place])])
     }
 
+    /// The units or stages of a rank in the order of forward: the place of each and its cost, and how many equal units
+    /// follow one another there. Stages, whose transfers differ by their place, are listed one by one.
+    fn in_rows(&self, rank: usize) -> impl Iterator<Item = (usize, &'a StageCost, f64)> + use<'a> {
+        let (terms, ranks, staged) = (self.terms, self.ranks, self.staged);
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let (place, rest) = (next, terms.order.get(rank + next * ranks..)?);
+            let part = *rest.first()?;
+            let alike = if staged { 1 } else { rest.iter().take_while(|other| **other == part).count() };
+            next += alike;
+            Some((place, &terms.parts[usize::from(part)], alike as f64))
+        })
+    }
+
+    /// Equal units in a row, of those at some places: their cost, and how many they are.
+    fn rows(&self, places: Range<usize>) -> impl Iterator<Item = (&'a StageCost, f64)> + use<'a> {
+        let terms = self.terms;
+        let rows = terms.order.get(places).unwrap_or_default().chunk_by(|one, other| one == other);
+        rows.map(|row| (&terms.parts[usize::from(row[0])], row.len() as f64))
+    }
+
+    /// Whether a rank that is at neither end has the same stages as the one before it, which is at neither end either.
+    fn is_as_before(&self, rank: usize) -> bool {
+        let same = |stage: usize| self.terms.order[stage] == self.terms.order[stage - 1];
+        rank > 1 && rank + 1 < self.ranks && (rank..self.terms.order.len()).step_by(self.ranks).all(same)
+    }
+
     fn stages_per_rank(&self) -> usize {
         self.terms.order.len() / self.ranks
     }
@@ -152,7 +181,7 @@ impl<'a> StepBound<'a> {
     /// replicas, and what the first rank owns is updated, after everything is.
     fn ends(&self) -> StepEnds {
         let first = self.stage(0);
-        let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
+        let update: Seconds = self.in_rows(0).map(|(_, part, count)| part.update * count).sum();
         StepEnds {
             opening: first.load.forward + first.gather.forward.time,
             closing: first.reduce.complete.time + first.replicas.time + first.store + update,
@@ -172,9 +201,12 @@ impl<'a> StepBound<'a> {
         let passed = |stage: &StageCost| PerDirection::from_fn(|pass| *stage.compute.get(pass) + send);
         let mut before = PerDirection::<Seconds>::default();
         let mut after = self.order().skip(stages - self.ranks).map(passed).fold(before, add_up);
+        let mut sums = RankSums::new(self, 0, counts);
         for rank in 0..self.ranks {
             let (first, last) = (self.stage(rank), self.stage(stages - self.ranks + rank));
-            let sums = RankSums::new(self, rank, counts);
+            if rank > 0 && !self.is_as_before(rank) {
+                sums = RankSums::new(self, rank, counts);
+            }
             // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
             // can overlap.
             let around = opening + before.forward + before.backward + closing;
@@ -188,7 +220,9 @@ impl<'a> StepBound<'a> {
             }
             if counts.is_some() {
                 add(BoundSpan::Step, sums.device(self, self.staged && self.ranks > 1).after(around));
-                sums.in_line(self, first).into_iter().for_each(|line| add(BoundSpan::Step, line));
+                if let Some(line) = sums.in_line(self, first) {
+                    add(BoundSpan::Step, line);
+                }
                 add(BoundSpan::Step, BoundLine { fixed: sums.load, each: sums.from_host });
                 add(BoundSpan::Step, BoundLine { fixed: sums.store, each: sums.to_host });
             }
@@ -201,22 +235,23 @@ impl<'a> StepBound<'a> {
 
     /// The first rank's gathers pass one after the other, its reductions, and what crosses each level.
     fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(BoundSpan, BoundLine)) {
-        let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
+        let update: Seconds = self.in_rows(0).map(|(_, part, count)| part.update * count).sum();
         let stages = self.stages_per_rank();
         let streams = |moved: &dyn Fn(&Transfer) -> Seconds| {
-            let each = |(place, part): (usize, &StageCost)| {
+            let each = |(place, part, count): (usize, &StageCost, f64)| {
                 let counts = self.transfer_counts(0, place, stages, counts);
-                let reductions = rank::reductions(part, counts, moved);
-                [rank::gathers(part, counts, moved), reductions.after(moved(&part.reduce.complete))]
+                let reductions = rank::reductions(part, counts, moved).after(moved(&part.reduce.complete));
+                [rank::gathers(part, counts, moved) * count, reductions * count]
             };
-            self.of_rank(0)
-                .enumerate()
+            self.in_rows(0)
                 .map(each)
                 .fold([BoundLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
         };
         let [gathers, reductions] = streams(&|transfer| transfer.time);
         let lines = if self.in_turn() { [gathers + reductions; 2] } else { [gathers, reductions] };
-        lines.into_iter().for_each(|line| add(BoundSpan::Step, line.after(update)));
+        for line in lines {
+            add(BoundSpan::Step, line.after(update));
+        }
         for level in 0..self.levels {
             let [gathers, reductions] = streams(&|transfer| transfer.busy[level]);
             add(BoundSpan::Step, (gathers + reductions).after(update));
@@ -228,11 +263,11 @@ impl<'a> StepBound<'a> {
     fn unit_lines(&self, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         let (units, ends) = (self.terms.order.len(), usize::from(self.has_ends));
         let (first, last, count) = (self.stage(0), self.stage(units - 1), units - 2 * ends);
-        let layers = || self.order().skip(ends).take(count);
+        let (all, layers) = (|| self.rows(0..units), ends..ends + count);
         // The gathers that a pass cannot have begun before it, in its order.
         let gathered = |pass: Pass| {
             let skipped = if pass.is_backward() { 0 } else { self.prefetch.min(count) };
-            layers().skip(skipped).take(count.saturating_sub(self.prefetch))
+            self.rows(ends + skipped..ends + skipped + count.saturating_sub(self.prefetch))
         };
         let compute = |unit: &StageCost, pass: Pass| *unit.compute.get(pass);
         let outside =
@@ -240,25 +275,26 @@ impl<'a> StepBound<'a> {
         // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the
         // last.
         let whole = |pass: Pass| {
-            let shortest = layers().map(|unit| compute(unit, pass)).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
-            let gathers: Seconds = gathered(pass).map(|unit| unit.gather.get(pass).time).sum();
-            self.order().map(|unit| compute(unit, pass)).sum::<Seconds>().max(outside(pass) + gathers + shortest)
+            let times = self.rows(layers.clone()).map(|(unit, _)| compute(unit, pass));
+            let shortest = times.reduce(Seconds::min).unwrap_or(Seconds::ZERO);
+            let gathers: Seconds = gathered(pass).map(|(unit, count)| unit.gather.get(pass).time * count).sum();
+            let computing: Seconds = all().map(|(unit, count)| compute(unit, pass) * count).sum();
+            computing.max(outside(pass) + gathers + shortest)
         };
         // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
         let shared = |reduce: fn(&StageCost) -> &Transfer| {
             if !self.terms.buffered {
                 return Seconds::ZERO;
             }
-            let busy = |level: usize| {
-                let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.busy[level]).sum();
-                gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).busy[level]).sum()
+            let moved = |of: &dyn Fn(&Transfer) -> Seconds| {
+                let reduced = self.rows(layers.start + STAGE_BUFFERS..layers.end.max(layers.start + STAGE_BUFFERS));
+                let gathers: Seconds =
+                    gathered(Pass::Backward).map(|(unit, count)| of(&unit.gather.backward) * count).sum();
+                gathers + reduced.map(|(unit, count)| of(reduce(unit)) * count).sum()
             };
-            let in_turn = || {
-                let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.time).sum();
-                gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).time).sum()
-            };
-            let shared = if self.in_turn() { in_turn() } else { Seconds::ZERO };
-            outside(Pass::Backward) + (0..self.levels).map(busy).fold(shared, Seconds::max)
+            let in_turn = if self.in_turn() { moved(&|transfer| transfer.time) } else { Seconds::ZERO };
+            let busy = |level: usize| moved(&|transfer| transfer.busy[level]);
+            outside(Pass::Backward) + (0..self.levels).map(busy).fold(in_turn, Seconds::max)
         };
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
         let backward = whole(Pass::Backward);
@@ -266,10 +302,10 @@ impl<'a> StepBound<'a> {
             partial: backward.max(shared(|unit| &unit.reduce.partial)),
             complete: backward.max(shared(|unit| &unit.reduce.complete)),
         };
-        let reductions = last.compute.backward + self.order().map(|unit| unit.reduce.complete.time).sum();
+        let reductions = last.compute.backward + all().map(|(unit, count)| unit.reduce.complete.time * count).sum();
         let ending = (complete + first.reduce.complete.time).max(reductions)
             + first.replicas.time
-            + self.order().map(|unit| unit.update).sum();
+            + all().map(|(unit, count)| unit.update * count).sum();
         let fixed = first.gather.forward.time + ending - partial;
         add(BoundSpan::Step, BoundLine { fixed, each: whole(Pass::Forward) + partial });
     }

@@ -39,35 +39,35 @@ impl RankSums {
         let mut sums = Self { stages: bound.stages_per_rank(), ..Self::default() };
         // Gathers that may be ahead of the first pass.
         let ahead = if bound.staged { STAGE_BUFFERS } else { 1 + bound.prefetch };
-        for (place, part) in bound.of_rank(rank).enumerate() {
+        for (place, part, count) in bound.in_rows(rank) {
             let PerDirection { forward, backward } = part.compute;
-            sums.compute.forward += forward;
-            sums.compute.backward += backward;
-            sums.until_next += part.until_next.forward + part.until_next.backward;
+            sums.compute.forward += forward * count;
+            sums.compute.backward += backward * count;
+            sums.until_next += (part.until_next.forward + part.until_next.backward) * count;
             let Some(counts) = counts else { continue };
-            sums.computing += part.computing;
-            sums.beside += part.beside;
-            sums.from_host += part.from_host;
-            sums.to_host += part.to_host;
-            sums.load += part.load.forward;
-            sums.store += part.store;
-            sums.update += part.update;
+            sums.computing += part.computing * count;
+            sums.beside += part.beside * count;
+            sums.from_host += part.from_host * count;
+            sums.to_host += part.to_host * count;
+            sums.load += part.load.forward * count;
+            sums.store += part.store * count;
+            sums.update += part.update * count;
             let counts = bound.transfer_counts(rank, place, sums.stages, counts);
             let time = |transfer: &Transfer| transfer.time;
-            sums.gathers = sums.gathers + gathers(part, counts, time);
-            sums.reductions = sums.reductions + reductions(part, counts, time).after(part.reduce.complete.time);
-            let [between, reduced] = &mut sums.between;
-            *between = *between + gathers(part, counts, time);
-            if place < ahead {
-                between.fixed -= part.gather.forward.time;
-            }
+            // How many of them are at the first places.
+            let among_first = |places: usize| count.min(places.saturating_sub(place) as f64);
+            let (gathers, complete) = (gathers(part, counts, time) * count, part.reduce.complete.time);
+            let reductions = reductions(part, counts, time) * count;
+            sums.gathers = sums.gathers + gathers;
+            sums.reductions = sums.reductions + reductions.after(complete * count);
+            let [gathered, reduced] = &mut sums.between;
+            *gathered = *gathered + gathers.after(part.gather.forward.time * -among_first(ahead));
             if let Some(StageTransferCounts { stalls, .. }) = counts {
                 sums.stalls += part.gather.forward.time * stalls.forward + part.gather.backward.time * stalls.backward;
             }
             if bound.terms.buffered {
                 // Two buffers may be left after the last pass. Sums over replicas all may.
-                let last = if place < STAGE_BUFFERS { Seconds::ZERO } else { part.reduce.complete.time };
-                *reduced = *reduced + reductions(part, counts, time).after(last);
+                *reduced = *reduced + reductions.after(complete * (count - among_first(STAGE_BUFFERS)));
             }
         }
         sums
