@@ -34,6 +34,26 @@ fn a_peak_is_read_as_its_reader_reads_it() {
     }
 }
 
+/// 64 blocks of 1024 tokens and 1024 channels in 2 bytes, three quarters of each from three other tensor ranks, are 96 MiB: what
+/// an allocator holds has them, and what it was asked for has not; nor has a pipeline's.
+#[test]
+fn an_allocator_holds_what_collectives_still_read() {
+    let mut scenario = testing::scenario();
+    let summary =
+        shardscope_engine::evaluate::summary(&scenario, &mut shardscope_engine::evaluate::Workspace::default())
+            .expect("the toy runs");
+    scenario.plan.tensor = 4;
+    let read = |scenario: &Scenario, reading| {
+        read_peak(scenario, &summary, Peak { bytes: Bytes::ZERO, reading, offloaded: 0.0, first: false }).get()
+    };
+    let before = [Reading::Reserved, Reading::Allocator].map(|reading| read(&scenario, reading));
+    Arc::make_mut(&mut scenario.stack).cached_exchanges = 64.0;
+    let found = [Reading::Reserved, Reading::Allocator].map(|reading| read(&scenario, reading));
+    assert_eq!([found[0] - before[0], found[1] - before[1]], [96.0 * MIB, 0.0]);
+    scenario.plan.pipeline = 2;
+    assert_eq!(read(&scenario, Reading::Reserved), before[0]);
+}
+
 /// A layer of the toy keeps 4 h of norms, 3 h of query, key and value, h of attention and 2 x 4 h of its MLP: 16 x 1024
 /// elements of 2 bytes for each of 1024 tokens, 32 MiB; beside it work h + 4 h, 10 MiB. A rank has 2 of 4 stages of 2
 /// layers, 64 MiB each. Of 1042 MiB, 42 are at work and 192 pass, so that half of 808 are away.

@@ -63,6 +63,17 @@ fn a_fused_loss_holds_logits_and_their_gradient_in_sixteen_bits() {
     close(rates(&scenario).logits(), 40_960.0 * 50_368.0 * 4.0);
 }
 
+/// `LitGPT`'s loss of 4 x 2,048 tokens: three times 2 bytes of 8,192 x 32,000 logits, 1.57 GB, where `PyTorch`'s loss of
+/// bf16 logits in fp32 would hold 3.67 GB.
+#[test]
+fn a_loss_in_sixteen_bits_holds_three_of_them() {
+    let library = crate::presets::Library::embedded();
+    let text = "format = 1\ncluster = \"a100-40gb-dgx\"\nstack = \"litgpt-2024\"\nmodel = \"llama-2-7b\"\nstrategy = \"fsdp\"\n\
+                [plan]\nnodes = 1\nmicro_batch = 4\nsequence = 2048\n";
+    let scenario = library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
+    close(rates(&scenario).logits(), 8192.0 * 32_000.0 * 6.0);
+}
+
 /// In eight chunks of the sequence (torchtune's `CEWithChunkedOutputLoss`) 2 bytes of a logit and 2 of its gradient stay, and
 /// of one chunk in eight 12 more: 4 + 12 / 8 = 5.5 bytes instead of 14.3. Its traffic is that of PyTorch's own loss, 32 bytes.
 #[test]
