@@ -40,7 +40,7 @@ pub use device_time::PassTimes;
 pub use experts::ExpertTransfers;
 pub(crate) use flop::layers_flop;
 pub use flop::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop};
-pub use host::{DriveRates, PAGEABLE, SwappedBytes};
+pub use host::{DriveRates, SwappedBytes};
 pub use kernel::Kernel;
 pub use layer::LayerWork;
 pub use layer::PerSublayer;

@@ -127,6 +127,7 @@ pub enum Size {
 }
 
 /// A job: where it runs, how its state is placed and how a step is cut into work.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, free of the others")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Devices.

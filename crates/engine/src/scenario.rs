@@ -27,7 +27,7 @@ pub use batch::NEAR;
 pub use field::{Edit, Field, FieldSpec, Value};
 pub use frozen::Differentiated;
 pub(crate) use host::HOST_GRADIENT;
-pub use host::HostThreads;
+pub use host::{HostThreads, PAGEABLE};
 pub use layout::Layout;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.

@@ -223,7 +223,7 @@ pub struct Stack {
     /// reduced. Sums of earlier micro-batches then come to the device, which adds to them and sends them back
     /// (`deepspeed/runtime/zero/stage_1_and_2.py`, `async_accumulate_grad_in_cpu_via_gpu`, and `stage3.py`, `partition_grads`).
     /// Elsewhere gradients go when backward is over, and the host adds up those of a state that is there (`foreach_reduce` of
-    /// FSDP2, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
+    /// FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py`).
     #[serde(default)]
     pub offloads_during_backward: bool,
     /// Whether a pipeline's stages have buffers for what each micro-batch of a step will bring them, and keep their outputs:

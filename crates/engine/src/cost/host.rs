@@ -3,14 +3,9 @@
 
 use crate::plan::{Ema, MasterWeights, Optimizer, Reduction};
 use crate::scenario::{HOST_GRADIENT, Layout, Scenario};
-use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds, Share};
 
 use super::rates::Rates;
-
-/// The share of its link's rate that a copy reaches to and from memory of the host that is not page-locked: the driver passes
-/// it through a buffer that is. A DGX A100 copies 10.0 of 25.7 GB/s to the device (`bandwidthTest` of NVIDIA's CUDA samples,
-/// in `gengwg/gpu`); other hosts 0.17 (deepspeedai/DeepSpeed pull request 5301) to 0.48 (rapidsai/dask-cuda pull request 98).
-pub const PAGEABLE: f64 = 10.0 / 25.7;
 
 /// The rates of a rank's share of its node's drives.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,14 +106,14 @@ impl Rates<'_> {
 
     /// The share of gradients that is on the host from one micro-batch to the next: all beside a state there, and those of an
     /// optimizer there that each rank sends shard by shard while backward runs.
-    pub fn gradients_on_host(&self, layout: &Layout) -> f64 {
+    pub fn gradients_on_host(&self, layout: &Layout) -> Share {
         let Scenario { plan, stack, .. } = self.scenario;
         if plan.offload.state() {
-            return 1.0;
+            return Share::new(1.0);
         }
         let shards = layout.gradients > 1 && layout.gradients == layout.group() && plan.reduction != Reduction::Step;
         let early = stack.offloads_during_backward && stack.reduce_during_backward && !plan.staged();
-        if early && shards { plan.optimizer_on_host() } else { 0.0 }
+        Share::new(if early && shards { plan.optimizer_on_host() } else { 0.0 })
     }
 
     /// Time of the host to add gradients of so many bytes to sums, both of which it reads, and the sums it writes: at a rank's share

@@ -2,12 +2,11 @@
 
 use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::{Format, Precision};
-use crate::scenario::Scenario;
+use crate::scenario::{PAGEABLE, Scenario};
 use crate::stack::Attention;
 use crate::units::{BytesPerSecond, FlopPerSecond, Share};
 
 use super::calibrated::Calibrated;
-use super::host::PAGEABLE;
 
 /// What-if factors on the hardware, all 1 outside elasticities.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -127,7 +126,7 @@ impl<'a> Rates<'a> {
             matmul_storage: peak_storage * share_storage,
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
-            host: device.host_bandwidth * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE },
+            host: device.host_bandwidth * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE.get() },
             network: network.with_latency(latency),
             beyond_node,
             beyond_links: cluster.linked_levels().max(beyond_node),

@@ -87,7 +87,7 @@ impl ModelState {
                 Bytes::ZERO
             } else {
                 let each = rates.gradient_bytes(whole_gradients, layout);
-                shard(trained, each, gradient_ranks, rates.gradients_on_host(layout))
+                shard(trained, each, gradient_ranks, rates.gradients_on_host(layout).get())
             },
             optimizer: parameters.optimizer_state(plan) / f64::from(layout.optimizer)
                 * (1.0 - plan.optimizer_on_host()),

@@ -64,7 +64,7 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
         boundary::average_weights(groups, graph);
         for distance in 0..ahead {
             graph.task_loop(1, |body| {
-                emit.fetch(body, order, UnitPosition::default(), distance, MicroBatch { number: 0, last: true })
+                emit.fetch(body, order, UnitPosition::default(), distance, MicroBatch { number: 0, last: true });
             });
         }
     });

@@ -413,7 +413,7 @@ impl<'a> UnitCosts<'a> {
     pub fn stored(&self, elements: Count, gradients: Gradients) -> Bytes {
         let reduced = gradients == Gradients::Complete || !self.keeps_whole_gradients();
         let ranks = if reduced { self.layout.gradients } else { 1 };
-        elements * self.rates.gradient() / f64::from(ranks) * self.rates.gradients_on_host(self.layout)
+        elements * self.rates.gradient() / f64::from(ranks) * self.rates.gradients_on_host(self.layout).get()
     }
 
     /// Whether gradients of an optimizer on the host go there unit by unit, while backward runs.
@@ -426,7 +426,7 @@ impl<'a> UnitCosts<'a> {
     /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters while the last backward runs, where
     /// they were on the device until then.
     fn early(&self, parameters: Count) -> Bytes {
-        if !self.offloads_early() || self.rates.gradients_on_host(self.layout) > 0.0 {
+        if !self.offloads_early() || self.rates.gradients_on_host(self.layout).get() > 0.0 {
             return Bytes::ZERO;
         }
         let owned = parameters * self.rates.scenario.plan.optimizer_on_host() / f64::from(self.layout.optimizer);
@@ -435,7 +435,7 @@ impl<'a> UnitCosts<'a> {
 
     /// Whether gradients of earlier micro-batches are on the host.
     pub(crate) fn sums_on_host(&self) -> bool {
-        self.rates.gradients_on_host(self.layout) > 0.0
+        self.rates.gradients_on_host(self.layout).get() > 0.0
     }
 
     /// Bytes of sums on the host that are reduced over other ranks after the last backward.

@@ -2,7 +2,7 @@
 
 use crate::plan::{Ema, Extent};
 use crate::stack::ProcessLauncher;
-use crate::units::{Bytes, Count};
+use crate::units::{Bytes, Count, Share};
 
 use super::Scenario;
 use super::layout::{devices, ranks};
@@ -19,6 +19,11 @@ const SWAPPED_AT_ONCE: f64 = 1e9;
 
 /// Parameters in the buffers of weights that come from the drives: `buffer_count` of `buffer_size`.
 const WEIGHT_BUFFERS: f64 = 5.0 * 1e8;
+
+/// The share of its link's rate that a copy reaches to and from memory of the host that is not page-locked: the driver passes
+/// it through a buffer that is. A DGX A100 copies 10.0 of 25.7 GB/s to the device (`bandwidthTest` of NVIDIA's CUDA samples,
+/// in `gengwg/gpu`); other hosts 0.17 (deepspeedai/DeepSpeed pull request 5301) to 0.48 (rapidsai/dask-cuda pull request 98).
+pub const PAGEABLE: Share = Share::new(10.0 / 25.7);
 
 /// Parameters of a rank, on average over the stages of a pipeline, as each part of its state divides them.
 struct RankShare {

@@ -1,11 +1,11 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
-use shardscope_engine::cost::{self, Factors, PAGEABLE, Rates};
+use shardscope_engine::cost::{self, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{Ema, Module, Offload, Precision};
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::scenario::{HostThreads, Scenario};
+use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
 use shardscope_engine::stack::{Beyond, ProcessLauncher};
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
@@ -53,7 +53,7 @@ fn pageable(scenario: &Scenario) -> Option<String> {
         format!(
             "memory of the host is not page-locked{refused}: its copies count at {} of their link, as measured on a DGX A100 \
              (other hosts reached 17 to 48 %), and stop compute",
-            percent(PAGEABLE)
+            percent(PAGEABLE.get())
         )
     })
 }

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_engine::bounds::pipeline::Pipeline;
-use shardscope_engine::cost::{Factors, Kernel, PAGEABLE, Rates};
+use shardscope_engine::cost::{Factors, Kernel, Rates};
 use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
 use shardscope_engine::model::{LayerKind, Model};
 use shardscope_engine::plan::Ema;
 use shardscope_engine::plan::pass::PerDirection;
-use shardscope_engine::scenario::{Layout, Scenario};
+use shardscope_engine::scenario::{Layout, PAGEABLE, Scenario};
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Dimension, Seconds};
@@ -351,7 +351,7 @@ impl<'a> FormulaFacts<'a> {
             Authority::Measurement,
             "bandwidthTest of NVIDIA's CUDA samples on a DGX A100, 10.0 of 25.7 GB/s (gengwg/gpu, nvda_gpu_benchmark.md)",
         );
-        let pageable = || input("share of it from memory that is not page-locked", share(PAGEABLE), source);
+        let pageable = || input("share of it from memory that is not page-locked", share(PAGEABLE.get()), source);
         if self.scenario.pins_host() { link } else { link * pageable() }
     }
 

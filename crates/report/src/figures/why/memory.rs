@@ -232,7 +232,7 @@ impl FormulaFacts<'_> {
             input("gradients that wait for their reduction or for the update", waiting, Citation::simulated())
         });
         let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
-        let on_host = self.rates.gradients_on_host(&self.layout);
+        let on_host = self.rates.gradients_on_host(&self.layout).get();
         let kept = (on_host < 1.0 && state.gradients > Bytes::ZERO)
             .then(|| {
                 let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
