@@ -152,7 +152,7 @@ pub struct Stack {
     pub repeats_keys: bool,
     /// Whether queries, keys and values of as many heads are one tensor, which stays as long as its queries are kept, beside
     /// copies of keys and values that are rotated: nanotron (`CausalSelfAttention.forward` of src/nanotron/models/llama.py;
-    /// queries rotate in place, flash_attn/layers/rotary.py).
+    /// queries rotate in place, `flash_attn/layers/rotary.py`).
     #[serde(default)]
     pub copies_keys: bool,
     /// Whether products of fewer than 16 bits go with 8 bits for the kept input of an MLP's activation function:
@@ -339,8 +339,8 @@ pub enum Balance {
     /// By count; where that leaves stages uneven, embedding and logits count as a layer each, and where this does too, stages
     /// are filled one after the other, and the last has what is left. Megatron-Core builds no other uneven stages unasked:
     /// `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`, as recipes for Qwen3 and Llama 3.1
-    /// 405B set them, or the layouts of those for `DeepSeek` and Kimi (NVIDIA-NeMo/Megatron-Bridge, recipes/qwen/qwen3_moe.py,
-    /// llama/llama3.py, deepseek/deepseek_v3.py, kimi/kimi_k2.py).
+    /// 405B set them, or the layouts of those for `DeepSeek` and Kimi (NVIDIA-NeMo/Megatron-Bridge, `recipes/qwen/qwen3_moe.py`,
+    /// llama/llama3.py, `deepseek/deepseek_v3.py`, `kimi/kimi_k2.py`).
     LayersFilled,
     /// By weights of the matrices, those of the logits too: a stage takes layers until those assigned are past its share.
     Weights,
