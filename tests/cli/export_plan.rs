@@ -80,8 +80,8 @@ fn deepspeed() {
         "zero_quantized_gradients": true,
         "zero_hpz_partition_size": 8,
         "stage3_prefetch_bucket_size": 3 * 218_112_000_u64,
-        "offload_optimizer": { "device": "cpu" },
-        "offload_param": { "device": "cpu" },
+        "offload_optimizer": { "device": "cpu", "pin_memory": true },
+        "offload_param": { "device": "cpu", "pin_memory": true },
     });
     assert_eq!(json["zero_optimization"], zero);
     assert_eq!(json["train_batch_size"], 512);

@@ -350,6 +350,15 @@ fn caveats_stand_with_every_figure() {
         ),
         (format!("{fp8} --stack megatron-bridge-2025 --strategy zero1"), "in fp8, weights that are gathered"),
         (format!("{fp8} --stack torchtitan"), "in fp8, weights that are gathered"),
+        // Intervals end where their rows do: on other devices, and beyond twice their largest size.
+        (
+            "--hardware gh200-96gb-alps --model llama-2-7b --nodes 8 --stack nemo-2025".to_owned(),
+            "rows of nemo-2025 on hopper are of other devices than the NVIDIA GH200 96 GB: the interval is that of",
+        ),
+        (
+            "--hardware h100-80gb-dgx --model llama-2-70b --nodes 256 --stack llm-foundry-2024".to_owned(),
+            "rows of llm-foundry-2024 on hopper, sharded, across nodes have at most 512 devices",
+        ),
     ];
     for (flags, words) in cases {
         let home = Home::new();

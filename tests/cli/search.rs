@@ -115,7 +115,7 @@ fn money_is_compared_across_clusters() {
 fn a_choice_for_each_operator_is_what_is_written_where_it_is_better() {
     let home = Home::new();
     let search = "search --hardware a100-80gb-dgx --model mpt-1b --nodes 2 --global-batch 64 --tp 1 --cp 1 --pp 1 \
-                  --over micro-batch=1,2 --over recompute=none,full --memory-factor 0.12 --out best.toml --format json";
+                  --over micro-batch=1,2 --over recompute=none,full --memory-factor 0.15 --out best.toml --format json";
     let json = home.run(search).json(0);
     let (best, placed) = (&json["plans"][0]["evaluation"], &json["per_operator"]);
     let gain = number(best, "step_time_s") / number(placed, "step_time_s") - 1.0;

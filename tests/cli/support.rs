@@ -15,14 +15,16 @@ fn what_stands_behind_a_scenario_is_told() {
     };
     let [near, far] = [8, 4096].map(of);
     assert!(number(&far["band"], "of_constants") > 2.0 * number(&near["band"], "of_constants"), "{near} {far}");
-    assert_eq!(number(&far["band"], "of_rows").to_bits(), number(&near["band"], "of_rows").to_bits());
+    // Its rows end at 512 devices: on 32,768 those of other stacks are the nearest.
+    assert!(number(&far["band"], "of_rows") > number(&near["band"], "of_rows"), "{near} {far}");
     // Two independent parts: 3 and 4 % make 5 %.
     let [rows, constants, half] = ["of_rows", "of_constants", "half_width"].map(|key| number(&near["band"], key));
     assert!((rows.hypot(constants) - half).abs() < 1e-9);
     let all = |of: &serde_json::Value| of["counts"][5]["groups"].as_u64().expect("a count");
     assert!(all(&near) > 0 && all(&far) == 0, "{near} {far}");
     assert_eq!(near["nearest"][0]["stack"], "llm-foundry-2024");
-    assert_eq!(near["constants"].as_array().expect("a list").len(), 6);
+    // Its kernels, its host and its wire lean on five of the fifteen.
+    assert_eq!(near["constants"].as_array().expect("a list").len(), 5);
 }
 
 /// Nothing measured stands behind the peak of a machine; that is an answer, not an error.

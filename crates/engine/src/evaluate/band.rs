@@ -174,7 +174,7 @@ pub fn likeness(scenario: &Scenario) -> Likeness<'_> {
         part: scenario.trains_part(),
         device: &scenario.cluster.device.name,
         devices: scenario.devices(),
-        low: scenario.plan.precision.is_low(),
+        precision: scenario.plan.precision,
     }
 }
 

@@ -242,7 +242,8 @@ impl Shortlist {
         found
     }
 
-    /// The nearest value of each change, the nearest change first.
+    /// The nearest value of each change, the nearest change first; also others that come as near as runs repeat, since the
+    /// figure does not tell them from it.
     fn named(mut self) -> Vec<Hypothesis> {
         let steps = |one: &Hypothesis| (one.apart() / REPEATS) as u64;
         self.found.sort_by(|one, other| {
@@ -255,7 +256,8 @@ impl Shortlist {
         let enough = libm::log1p(self.figure.off(&self.predicted)).abs() * (1.0 - LEAST);
         let mut named: Vec<Hypothesis> = Vec::new();
         for one in self.found.into_iter().filter(|one| one.apart() <= enough) {
-            if named.len() < MOST && !named.iter().any(|other| other.changes_as(&one)) {
+            let nearest = steps(&one) == 0 || !named.iter().any(|other| other.changes_as(&one));
+            if named.len() < MOST && nearest {
                 named.push(one);
             }
         }

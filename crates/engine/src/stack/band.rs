@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Extent, Plan};
+use crate::plan::{Extent, Plan, Precision};
 use crate::units::thousands;
 
 /// An 80 % interval: four of five measured runs were this close to their predictions.
@@ -74,11 +74,12 @@ const FARTHEST: u32 = 2;
 
 impl Reach {
     /// The reach that takes in one more run.
+    #[must_use]
     pub fn and(mut self, run: &Likeness<'_>) -> Self {
         self.devices.insert(run.device.to_owned());
         let most = self.most.entry(run.division).or_default();
         *most = run.devices.max(*most);
-        self.low |= run.low;
+        self.low |= run.precision.is_low();
         self
     }
 
@@ -87,7 +88,7 @@ impl Reach {
         let most = self.most.get(&run.division);
         if !self.devices.contains(run.device) {
             Some(Beyond::Device)
-        } else if run.low && !self.low {
+        } else if run.precision.is_low() && !self.low {
             Some(Beyond::Format)
         } else if let Some(most) = most {
             (run.devices > most.saturating_mul(FARTHEST)).then_some(Beyond::Size(*most))
@@ -137,10 +138,10 @@ pub struct Likeness<'a> {
     pub part: bool,
     /// The device's name.
     pub device: &'a str,
-    /// Its devices.
+    /// How many devices it takes.
     pub devices: u32,
-    /// Whether it trains in fp8 or in fewer bits.
-    pub low: bool,
+    /// The numbers that its products multiply.
+    pub precision: Precision,
 }
 
 impl Band {
@@ -203,7 +204,7 @@ mod tests {
             part: false,
             device: "A100",
             devices: 16,
-            low: false,
+            precision: Precision::Bf16,
         };
         let rows = [row, Likeness { devices: 128, ..row }];
         let band = Band {
@@ -222,7 +223,7 @@ mod tests {
             (Likeness { devices: 256, ..row }, None),
             (Likeness { devices: 257, ..row }, Some(Beyond::Size(128))),
             (Likeness { device: "A100 40 GB", ..row }, Some(Beyond::Device)),
-            (Likeness { low: true, ..row }, Some(Beyond::Format)),
+            (Likeness { precision: Precision::Fp8, ..row }, Some(Beyond::Format)),
             (Likeness { division: Division::Split, ..row }, Some(Beyond::Division)),
         ];
         for (run, beyond) in cases {

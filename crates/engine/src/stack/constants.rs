@@ -5,7 +5,7 @@ use crate::units::Seconds;
 
 use super::{Calibration, Efficiency, Runtime, Software};
 
-use ConstantPlace::{Architectures, ElementWise, LogitsHeld, Loss};
+use ConstantPlace::{Architectures, ElementWise, LogitsHeld};
 
 /// A constant that a fit may move.
 #[derive(Debug, Clone, Copy)]
@@ -32,11 +32,7 @@ const NUDGE: f64 = 1e-3;
 impl Constant {
     /// Whether it is of a machine's host or network, which may be worse than those of all published runs.
     pub fn is_of_machine(&self) -> bool {
-        match self.place {
-            ConstantPlace::Runtime(_, key) => key.of_machine,
-            ConstantPlace::Architectures(_, key) => key.of_machine,
-            _ => false,
-        }
+        matches!(self.place, ConstantPlace::Runtime(_, key) if key.of_machine)
     }
 
     /// Whether only rows of one source move it: a factor on all that its kernels, network or host do, or a figure that
@@ -69,11 +65,9 @@ pub enum ConstantPlace {
     Software(FieldKey<Software>),
     /// An entry of the table of element-wise traffic.
     ElementWise(&'static str),
-    /// An entry of the table of losses, or all whose names begin so where it ends in `*`.
-    Loss(&'static str),
     /// An entry of the table of what logits hold.
     LogitsHeld(&'static str),
-    /// A number of a runtime; a name that ends in `*` stands for all names that begin so.
+    /// A number of a runtime.
     Runtime(&'static str, FieldKey<Runtime>),
     /// A number of some architectures.
     Architectures(&'static [&'static str], FieldKey<Efficiency>),
@@ -142,23 +136,17 @@ macro_rules! key {
 
 const MATMUL: FieldKey<Efficiency> = key!(Efficiency, matmul);
 const MATMUL_FP8: FieldKey<Efficiency> = key!(Efficiency, matmul_fp8);
-const MISALIGNMENT: FieldKey<Efficiency> = key!(Efficiency, misalignment);
 const ATTENTION_FLASH_1: FieldKey<Efficiency> = key!(Efficiency, attention_flash[1]);
 const ATTENTION_BACKWARD: FieldKey<Efficiency> = key!(Efficiency, attention_backward);
-const ATTENTION_HALF_SEQUENCE: FieldKey<Efficiency> = key!(Efficiency, attention_half_sequence);
 const ATTENTION_SCORE_BYTES: FieldKey<Efficiency> = key!(Efficiency, attention_score_bytes);
 const MICRO_BATCH: FieldKey<Software> = key!(Software, micro_batch);
-const HOST_EXPONENT: FieldKey<Software> = key!(Software, host_exponent);
 const OWN_COMPUTE: FieldKey<Software> = key!(Software, compute).of_source();
 const OWN_NETWORK: FieldKey<Software> = key!(Software, network).of_source();
 const OWN_HOST: FieldKey<Software> = key!(Software, host).of_source();
 const LAYER: FieldKey<Runtime> = key!(Runtime, layer).of_machine();
-const EXPERTS: FieldKey<Runtime> = key!(Runtime, experts).of_machine();
 const CONTENTION: FieldKey<Runtime> = key!(Runtime, contention);
 const TENSOR_COLLECTIVE: FieldKey<Runtime> = key!(Runtime, tensor_collective);
 const STEP: FieldKey<Runtime> = key!(Runtime, step);
-const WIRE_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_between).of_machine();
-const WIRE_LOSS_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_loss);
 const LATENCY_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, latency_between);
 
 const fn constant(
@@ -184,30 +172,18 @@ pub const CONSTANTS: &[Constant] = &[
     constant("matmul-cdna2", [0.38, 0.6, 0.77], "", Architectures(CDNA2, MATMUL),
         "large matrix products on a GCD of the MI250X: from what whole training steps reach (arXiv 2312.12705) to the \
          best product measured (stas00/ml-engineering)"),
-    constant("misalignment", [0.0, 0.1, 0.5], "", Architectures(ALL, MISALIGNMENT),
-        "growth per power of two below 64 in a product's width or depth"),
     constant("flash2-hopper", [0.1, 0.4, 0.8], "", Architectures(HOPPER, ATTENTION_FLASH_1),
         "flash attention 2 on the H100"),
     constant("flash-backward", [0.5, 0.75, 1.0], "", Architectures(ALL, ATTENTION_BACKWARD),
         "flash attention's rate in backward over that in forward"),
-    constant("flash-half-sequence", [0.0, 1000.0, 3000.0], "", Architectures(ALL, ATTENTION_HALF_SEQUENCE),
-        "sequence at which flash attention reaches half its rate"),
     constant("plain-score-bytes", [4.0, 20.0, 100.0], "B", Architectures(ALL, ATTENTION_SCORE_BYTES),
         "bytes per score of plain attention, unfused"),
-    constant("element-wise-eager", [0.0, 1.0, 4.0], "", ElementWise("eager"),
-        "element-wise traffic of eager PyTorch with fused norms"),
     constant("element-wise-eager-2022", [0.2, 1.5, 5.0], "", ElementWise("eager-2022"),
-        "the same of PyTorch 1 with norms and loss in fp32"),
-    constant("element-wise-compiled", [0.0, 0.5, 3.0], "", ElementWise("compiled"),
-        "the same under torch.compile"),
+        "element-wise traffic of PyTorch 1 with norms and loss in fp32"),
     constant("element-wise-te", [0.1, 1.0, 4.0], "", ElementWise("transformer-engine"),
         "the same of TransformerEngine's fp8 until the middle of 2024, casts included"),
-    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", Loss("vocab-parallel*"),
-        "bytes per logit moved by Megatron's loss, split over the vocabulary"),
     constant("micro-batch", [0.0, 0.001, 0.02], "s", ConstantPlace::Software(MICRO_BATCH),
         "fixed seconds per micro-batch"),
-    constant("host-exponent", [1.5, 3.0, 12.0], "", ConstantPlace::Software(HOST_EXPONENT),
-        "exponent of the soft maximum of host and device"),
     constant("host-fsdp", [0.0, 0.001, 0.004], "s", ConstantPlace::Runtime("fsdp", LAYER),
         "host seconds per layer of FSDP with nested Python modules"),
     constant("contention-overlapped", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("overlapped", CONTENTION),
@@ -224,19 +200,10 @@ pub const CONSTANTS: &[Constant] = &[
     constant("latency-between", [0.7, 1.0, 1.8], "", Architectures(NVIDIA, LATENCY_BETWEEN),
         "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, \
          ring, Simple) to the 36 us measured on Kestrel"),
-    constant("wire-loss", [0.0, 0.03, 0.07], "", Architectures(ALL, WIRE_LOSS_BETWEEN),
-        "growth per doubling of the nodes of what the wire between them takes: nothing, to what reduce-scatters on 4 \
-         to 128 nodes lose (NVIDIA/nccl issue 1229)"),
-    constant("wire-between", [0.4, 0.91, 0.98], "", Architectures(NVIDIA, WIRE_BETWEEN),
-        "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), \
-         less than half on a fabric without adaptive routing"),
     constant("matmul-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL),
         "large matrix products of 16 bits on B200, B300, GB200 and GB300, share of the peak"),
     constant("matmul-fp8-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL_FP8),
         "the same in fp8, casts included"),
-    constant("host-experts", [0.0, 0.001, 0.006], "s", ConstantPlace::Runtime("overlapped", EXPERTS),
-        "host seconds per layer of Megatron's experts and what brings tokens to them, beside those of the layer: from \
-         nothing, where graphs replay them, to 600 launches of 10 us"),
     constant("logits-torch", [2.0, 14.0, 20.0], "B", LogitsHeld("torch"),
         "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient"),
     constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", LogitsHeld("vocab-parallel"),
@@ -260,7 +227,6 @@ impl ConstantPlace {
         match self {
             Self::Software(key) => vec![format!("software.{}", key.name)],
             Self::ElementWise(name) => vec![format!("element_wise.{name}")],
-            Self::Loss(name) => vec![format!("loss.{name}")],
             Self::LogitsHeld(name) => vec![format!("logits_held.{name}")],
             Self::Runtime(name, key) => vec![format!("runtimes.{name}.{}", key.name)],
             Self::Architectures(names, key) => {
@@ -274,12 +240,8 @@ impl ConstantPlace {
         match self {
             Self::Software(key) => Some((key.get)(&from.software)),
             Self::ElementWise(name) => from.element_wise.get(name).copied(),
-            Self::Loss(pattern) => from.loss.iter().find(|(name, _)| matches(pattern, name)).map(|(_, bytes)| *bytes),
             Self::LogitsHeld(name) => from.logits_held.get(name).copied(),
-            Self::Runtime(pattern, key) => {
-                let mut runtimes = from.runtimes.iter().filter(|(name, _)| matches(pattern, name));
-                runtimes.next().map(|(_, runtime)| (key.get)(runtime))
-            }
+            Self::Runtime(name, key) => from.runtimes.get(name).map(key.get),
             Self::Architectures(names, key) => {
                 let mut found = from.architectures.iter().filter(|(name, _)| names.contains(&name.as_str()));
                 found.next().map(|(_, efficiency)| (key.get)(efficiency))
@@ -296,14 +258,9 @@ impl ConstantPlace {
                 1
             }
             Self::ElementWise(name) => entry(into.element_wise.get_mut(name)),
-            Self::Loss(pattern) => {
-                let losses = into.loss.iter_mut().filter(|(name, _)| matches(pattern, name));
-                losses.map(|(_, bytes)| *bytes = value).count()
-            }
             Self::LogitsHeld(name) => entry(into.logits_held.get_mut(name)),
-            Self::Runtime(pattern, key) => {
-                let runtimes = into.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
-                runtimes.map(|(_, runtime)| (key.set)(runtime, value)).count()
+            Self::Runtime(name, key) => {
+                into.runtimes.get_mut(name).map(|runtime| (key.set)(runtime, value)).into_iter().count()
             }
             Self::Architectures(names, key) => {
                 let found = into.architectures.iter_mut().filter(|(name, _)| names.contains(&name.as_str()));
@@ -334,11 +291,6 @@ impl Calibration {
     }
 }
 
-/// Whether a name is the pattern, or begins like one that ends in `*`.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,12 +305,12 @@ mod tests {
             .map(|entry| library.stack(&entry.id).expect("it is embedded"))
             .collect();
         let uses = |stack: &crate::stack::Stack, place: ConstantPlace| match place {
-            ConstantPlace::Runtime(pattern, _) => matches(pattern, &stack.runtime),
+            ConstantPlace::Runtime(name, _) => stack.runtime == name,
             ConstantPlace::ElementWise(name) => stack.element_wise_names().any(|other| other == name),
-            ConstantPlace::Loss(name) | ConstantPlace::LogitsHeld(name) => {
+            ConstantPlace::LogitsHeld(name) => {
                 let also = [&stack.loss_compiled, &stack.loss_divided];
                 let names = std::iter::once(&stack.loss).chain(also.into_iter().flatten());
-                names.into_iter().any(|other| matches(name, other))
+                names.into_iter().any(|other| other == name)
             }
             ConstantPlace::Software(_) | ConstantPlace::Architectures(..) => true,
         };
@@ -398,8 +350,8 @@ mod tests {
     #[test]
     fn a_path_is_where_the_number_stands_in_the_file() {
         let path = |name: &str| named(name).expect("a constant").place.paths().join(" ");
-        let wire = ["ampere", "hopper", "blackwell"].map(|name| format!("architectures.{name}.wire_between"));
-        assert_eq!(path("wire-between"), wire.join(" "));
+        let latency = ["ampere", "hopper", "blackwell"].map(|name| format!("architectures.{name}.latency_between"));
+        assert_eq!(path("latency-between"), latency.join(" "));
         assert_eq!(path("flash2-hopper"), "architectures.hopper.attention_flash.1");
         assert_eq!(path("host-fsdp"), "runtimes.fsdp.layer");
         assert_eq!(path("micro-batch"), "software.micro_batch");

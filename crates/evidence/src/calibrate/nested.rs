@@ -21,16 +21,7 @@ use super::prior::{self, FROM_SCRATCH, FitPrior};
 const WEIGHTS: [f64; 3] = [FROM_SCRATCH / 2.0, FROM_SCRATCH, FROM_SCRATCH * 2.0];
 
 /// Constants whose order is known, the youngest first; all others are older.
-const YOUNGEST_FIRST: [&str; 8] = [
-    "host-experts",
-    "matmul-blackwell",
-    "matmul-fp8-blackwell",
-    "matmul-cdna2",
-    "wire-between",
-    "wire-loss",
-    "flash-backward",
-    "loss-vocab-parallel",
-];
+const YOUNGEST_FIRST: [&str; 4] = ["matmul-blackwell", "matmul-fp8-blackwell", "matmul-cdna2", "flash-backward"];
 
 /// Scores of the nested folds, and what each constant is worth.
 #[derive(Debug, Clone, PartialEq)]

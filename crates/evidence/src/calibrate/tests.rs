@@ -314,7 +314,7 @@ fn unseen_residuals(residuals: &[Residual]) -> Vec<UnseenResidual<'_>> {
         part: false,
         device: "A100",
         devices: 8,
-        low: false,
+        precision: shardscope_engine::plan::Precision::Bf16,
     };
     residuals.iter().map(|residual| UnseenResidual { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
 }
@@ -441,8 +441,7 @@ fn rests_on(document: &toml_edit::DocumentMut, constant: &Constant) -> String {
     let mut item = document.as_item();
     for key in path.split('.') {
         let Some(table) = item.as_table_like() else { break };
-        item =
-            table.iter().find(|(name, _)| shardscope_engine::stack::constants::matches(key, name)).expect("a place").1;
+        item = table.get(key).expect("a place");
     }
     let comment = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
     let comment = comment.unwrap_or_default().trim().trim_start_matches("# ");

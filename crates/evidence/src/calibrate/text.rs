@@ -6,7 +6,6 @@ use toml::ser::ValueSerializer;
 use toml_edit::{DocumentMut, Item, Key, Value};
 
 use shardscope_engine::stack::Posterior;
-use shardscope_engine::stack::constants::matches;
 use shardscope_engine::text::comment;
 use shardscope_engine::units::Seconds;
 
@@ -75,11 +74,8 @@ fn set(item: &mut Item, path: &[&str], found: &FittedConstant) {
         }
         return;
     }
-    let Some(table) = item.as_table_like_mut() else { return };
-    for (key, item) in table.iter_mut() {
-        if matches(first, &key) {
-            set(item, rest, found);
-        }
+    if let Some(item) = item.as_table_like_mut().and_then(|table| table.get_mut(first)) {
+        set(item, rest, found);
     }
 }
 

@@ -58,45 +58,41 @@ fn pageable(scenario: &Scenario) -> Option<String> {
     })
 }
 
+/// That no measured row has a part of a scenario.
+fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> String {
+    let architecture = printable(&scenario.cluster.device.architecture);
+    let why = match part {
+        Unmeasured::Experts => format!("no run with experts on {architecture} was measured"),
+        Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
+            return "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"
+                .to_owned();
+        }
+        Unmeasured::Recurrence => {
+            return "no run with gated delta nets was measured, whose kernels are taken at the full rates of products and \
+                    memory: real ones take longer, and there is no error band"
+                .to_owned();
+        }
+        Unmeasured::SparseAttention => {
+            "no run with sparse attention was measured, whose indexer is taken at the full rate of products".to_owned()
+        }
+        Unmeasured::Part if scenario.plan.tuning.freezes() => {
+            format!("no measured run like this one trains adapters on {architecture}")
+        }
+        Unmeasured::Part => "no run that freezes a part of a model was measured".to_owned(),
+        Unmeasured::Offload => return offloaded(scenario, summary),
+        Unmeasured::Sequence => {
+            let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
+            format!("no measured row has sequences above {}", thousands(most))
+        }
+    };
+    format!("{why}, so that there is no error band")
+}
+
 /// Caveats that people must know to read a scenario's figures aright.
 pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let peak = cost::peak(scenario, scenario.plan.precision);
     let above = (summary.mfu > 1.0).then(|| above_peak(peak));
-    let unmeasured = Unmeasured::of(scenario).map(|part| match part {
-        Unmeasured::Experts => {
-            let architecture = printable(&scenario.cluster.device.architecture);
-            format!("no run with experts on {architecture} was measured, so that there is no error band")
-        }
-        Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
-            "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"
-                .to_owned()
-        }
-        Unmeasured::Recurrence => {
-            "no run with gated delta nets was measured, whose kernels are taken at the full rates of \
-                                   products and memory: real ones take longer, and there is no error band"
-                .to_owned()
-        }
-        Unmeasured::SparseAttention => {
-            "no run with sparse attention was measured, whose indexer is taken at the full rate of \
-                                        products, so that there is no error band"
-                .to_owned()
-        }
-        Unmeasured::Part if scenario.plan.tuning.freezes() => {
-            let architecture = printable(&scenario.cluster.device.architecture);
-            format!(
-                "no measured run like this one trains adapters on {architecture}, so that there is no error band: \
-                 docs/fine-tuning.md says how far off published ones are"
-            )
-        }
-        Unmeasured::Part => {
-            "no run that freezes a part of a model was measured, so that there is no error band".to_owned()
-        }
-        Unmeasured::Offload => offloaded(scenario, summary),
-        Unmeasured::Sequence => {
-            let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
-            format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
-        }
-    });
+    let unmeasured = Unmeasured::of(scenario).map(|part| unlike_rows(scenario, summary, part));
     let alone = scenario.model.experts.is_some() && scenario.plan.experts.ranks == 1;
     let alone = alone.then(|| "each rank computes all experts: --ep divides them among ranks".to_owned());
     let noted = scenario.stack.caveats.iter().chain(&*scenario.caveats).map(|caveat| printable(caveat));
