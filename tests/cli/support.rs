@@ -23,8 +23,10 @@ fn what_stands_behind_a_scenario_is_told() {
     let all = |of: &serde_json::Value| of["counts"][5]["groups"].as_u64().expect("a count");
     assert!(all(&near) > 0 && all(&far) == 0, "{near} {far}");
     assert_eq!(near["nearest"][0]["stack"], "llm-foundry-2024");
-    // Its kernels, its host and its wire lean on five of the fifteen.
-    assert_eq!(near["constants"].as_array().expect("a list").len(), 5);
+    // At most six constants, those that leave most open foremost, and none on which the step does not lean.
+    let open: Vec<f64> = near["constants"].as_array().expect("a list").iter().map(|one| number(one, "band")).collect();
+    assert!((1..=6).contains(&open.len()) && open.is_sorted_by(|one, other| one >= other), "{open:?}");
+    assert!(open.iter().all(|share| *share > 0.0), "{open:?}");
 }
 
 /// Nothing measured stands behind the peak of a machine; that is an answer, not an error.

@@ -68,8 +68,8 @@ pub enum Beyond {
     Size(u32),
 }
 
-/// A band serves runs of up to so many times the devices of the largest of its rows. Rows of more than twice the devices of all
-/// rows that a fit had seen were off by 1.1 to 1.5 times as much as when it had seen some of them.
+/// A band serves runs of up to so many times the devices of the largest of its rows: beyond that errors were larger
+/// (docs/evidence.md).
 const FARTHEST: u32 = 2;
 
 impl Reach {
