@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 19] = [
+const FAMILIES: [Family; 20] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],
@@ -445,6 +445,23 @@ const FAMILIES: [Family; 19] = [
             ("accumulate", &["1", "4"]),
         ],
         take: 64,
+    },
+    Family {
+        name: "pages",
+        base: &[
+            ("cluster", "rtx4090"),
+            ("model", "mpt-1b"),
+            ("strategy", "ddp"),
+            ("devices", "1"),
+            ("paged_optimizer", "true"),
+        ],
+        axes: &[
+            ("stack", &["default", "hf-trainer-2024"]),
+            ("optimizer", &["adam", "adam8bit", "sgd-momentum"]),
+            ("recompute", &["none", "full"]),
+            ("accumulate", &["1", "4"]),
+        ],
+        take: 24,
     },
     Family {
         name: "averages",

@@ -194,6 +194,9 @@ pub struct Plan {
     /// Whether the program page-locks what it copies to and from on the host; the host must let it
     /// ([`crate::scenario::Scenario::pins_host`]).
     pub host_pinned: bool,
+    /// Whether moments are in pages that leave the device when it is full and come back for the update, all of them where
+    /// not all have room.
+    pub paged_optimizer: bool,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
     /// The part of a step whose kernels the host does not launch one by one.
@@ -290,6 +293,7 @@ impl Plan {
             offload_overlap: false,
             host_threads: None,
             host_pinned: true,
+            paged_optimizer: false,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,
             compile: Compile::Off,

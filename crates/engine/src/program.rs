@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 use build::RankBuilder;
 use operator_layouts::OperatorLayouts;
@@ -125,18 +125,20 @@ pub struct Program {
 impl Program {
     /// Builds the step of a checked scenario, reusing this program's memory.
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
-        self.build_with(scenario, layout, factors, None);
+        self.build_with(scenario, layout, factors, None, Bytes::ZERO);
     }
 
-    /// The same where the work of its units may be known, of a scenario that differs in where the state lies alone.
+    /// The same where the work of its units may be known, of a scenario that differs in where the state lies alone, and where
+    /// so many bytes of the state's pages have no room on the device.
     pub(crate) fn build_with(
         &mut self,
         scenario: &Scenario,
         layout: &Layout,
         factors: &Factors,
         known: Option<&Arc<UnitWork>>,
+        gone: Bytes,
     ) {
-        let rates = Rates::new(scenario, factors);
+        let rates = Rates { pages_move: gone > Bytes::ZERO, ..Rates::new(scenario, factors) };
         let known = known.filter(|work| work.serves(scenario)).cloned();
         let work = known.unwrap_or_else(|| Arc::new(UnitWork::new(&rates, layout)));
         let ranks = layout.pipeline as usize;
@@ -150,7 +152,8 @@ impl Program {
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
-                self.states.push(step::build(&rates, &layouts, &work, &mut self.units, builder));
+                let state = step::build(&rates, &layouts, &work, &mut self.units, builder);
+                self.states.push(state.without_pages(gone));
             }
         }
     }

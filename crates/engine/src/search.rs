@@ -50,7 +50,7 @@ pub fn full_of_checked(scenario: &Checked, workspace: &mut Workspace) -> Result<
     let once = evaluation(scenario, workspace)?;
     let step_time = once.summary.step_time;
     let slopes = slopes(scenario, step_time, workspace);
-    let error_band = ErrorBand::around(scenario, step_time, Some(&slopes));
+    let error_band = ErrorBand::of_summary(scenario, &once.summary, Some(&slopes));
     Ok(Evaluation { elasticity: elasticity::all(scenario, step_time, workspace), error_band, ..once })
 }
 
@@ -72,7 +72,7 @@ pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
 fn evaluation(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
-    let error_band = ErrorBand::around(scenario, summary.step_time, None);
+    let error_band = ErrorBand::of_summary(scenario, &summary, None);
     let details = details(scenario, &trace, workspace);
     Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band, details })
 }

@@ -44,6 +44,12 @@ impl Parameters {
             + self.muon * Bytes::new(plan.optimizer_state())
     }
 
+    /// Bytes of its moments.
+    pub fn moments(&self, plan: &Plan) -> Bytes {
+        let beside = plan.optimizer_state() - plan.optimizer.moments(plan.moments);
+        self.optimizer_state(plan) - self.trained * Bytes::new(beside)
+    }
+
     /// Parameters of one layer.
     pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
         Self::attention(scenario, kind) + Self::mlp(scenario, kind)

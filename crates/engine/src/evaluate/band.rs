@@ -53,6 +53,11 @@ impl ErrorBand {
         Some(Self { low: end(-half_width), high: end(half_width), rows })
     }
 
+    /// The band of a scenario's predicted figures; none where pages of its optimizer move, as in no measured row.
+    pub fn of_summary(scenario: &Scenario, summary: &Summary, slopes: Option<&ConstantValues>) -> Option<Self> {
+        Self::around(scenario, summary.step_time, slopes).filter(|_| !summary.memory.moves_pages())
+    }
+
     /// The band of a step whose update runs on the host, in its memory, and that is else like measured ones.
     fn with_host(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
         let unlike = Unmeasured::of(scenario).any(|part| part != Unmeasured::Offload);
@@ -153,7 +158,7 @@ pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
 /// interval holds 80 %: `P(fits) = Phi(ln(capacity / peak) / (half width / 1.2816))`.
 pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> Option<f64> {
     let sigma = peak_half_width(scenario).filter(|half_width| *half_width > 0.0)? / COVERAGE_SIGMA;
-    let room = libm::log(memory.capacity / memory.peak) / sigma;
+    let room = libm::log(memory.capacity / memory.needed()) / sigma;
     Some(libm::erfc(-room / core::f64::consts::SQRT_2) / 2.0)
 }
 

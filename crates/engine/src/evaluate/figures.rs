@@ -88,10 +88,26 @@ pub struct Memory {
     pub parts: MemoryParts,
     /// The parts of weights, gradients and optimizer state that are of experts with a mesh of their own.
     pub experts: [Bytes; 3],
+    /// Pages of the optimizer's state among them, which leave where anything else needs their room.
+    pub pages: Bytes,
+    /// Pages that left since they had no room, and come back for the update.
+    pub moved_pages: Bytes,
     /// Time of the peak, from the start of the step.
     pub moment: Seconds,
     /// Activity at that moment.
     pub during: Activity,
+}
+
+impl Memory {
+    /// The memory that a device must have: its peak without the pages that may leave.
+    pub fn needed(&self) -> Bytes {
+        self.peak - self.pages
+    }
+
+    /// Whether pages of the optimizer's state move to the host and back.
+    pub fn moves_pages(&self) -> bool {
+        self.moved_pages > Bytes::ZERO
+    }
 }
 
 /// Memory by use.

@@ -52,11 +52,37 @@ impl Workspace {
         if let Some(crowded) = crowded(scenario) {
             return Err(vec![crowded]);
         }
-        self.program.build_with(scenario, scenario.layout(), factors, known);
+        self.program.build_with(scenario, scenario.layout(), factors, known, Bytes::ZERO);
+        if scenario.plan.paged_optimizer {
+            self.move_pages(scenario, factors, known)?;
+        }
         // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
         // their sum tells beforehand whether the clock can overflow.
         let serial = self.program.serial();
         if serial <= MAX_SERIAL_TIME { Ok(()) } else { Err(vec![too_long(serial)]) }
+    }
+
+    /// Builds the program again with as many pages on the host as the device has no room for, if any. A peak does not depend
+    /// on that: pages come when backward has freed its activations.
+    fn move_pages(
+        &mut self,
+        scenario: &Checked,
+        factors: &Factors,
+        known: Option<&Arc<UnitWork>>,
+    ) -> Result<(), Vec<Problem>> {
+        simulate(&self.program, &mut self.simulator, true, &mut ())?;
+        let Some(state) = self.program.states.first().copied() else { return Ok(()) };
+        let allocated: i64 = self.simulator.outcome(0).peak.allocated.total();
+        let asked = state.total() + Bytes::new(allocated as f64);
+        let beyond = (asked - scenario.calibration.allocator.asked(scenario.capacity())).max(Bytes::ZERO);
+        let gone = beyond.min(state.pages);
+        if gone > Bytes::ZERO {
+            if let Some(crowded) = crowded_by_pages(scenario, gone) {
+                return Err(vec![crowded]);
+            }
+            self.program.build_with(scenario, scenario.layout(), factors, known, gone);
+        }
+        Ok(())
     }
 
     /// How many tasks the program that was built last runs.
@@ -74,6 +100,14 @@ impl Workspace {
 fn crowded(scenario: &Scenario) -> Option<Problem> {
     let host = scenario.cluster.host.as_ref().filter(|_| scenario.plan.offload.activations())?;
     let needed = Rates::new(scenario, &Factors::default()).host_memory();
+    (needed > host.memory).then(|| Problem::crowded_host("memory", needed, host.memory))
+}
+
+/// The problem of pages that a host has no room for beside what else is there.
+fn crowded_by_pages(scenario: &Scenario, gone: Bytes) -> Option<Problem> {
+    let host = scenario.cluster.host.as_ref()?;
+    let others = Rates::new(scenario, &Factors::default()).host_memory();
+    let needed = others + gone * f64::from(scenario.devices_on_node());
     (needed > host.memory).then(|| Problem::crowded_host("memory", needed, host.memory))
 }
 
@@ -118,7 +152,7 @@ pub(super) fn run_within(
         let last = rank.last_sent_backward(code);
         let drain = last.map(|launch| PipelineDrain { launch, after: rank.computing_after(launch, code), before });
         before += rank.last_received_backward(code);
-        let (computing, allocated) = (rank.computing(code), (asked - state.total()).get() as i64);
+        let (computing, allocated) = (rank.computing(code), (asked - state.least()).get() as i64);
         RankLimits { end, allocated, computing, drain }
     };
     of_ranks.clear();
@@ -202,7 +236,7 @@ impl<'a> RunFigures<'a> {
         let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
         let memory = self.memory;
         Summary {
-            fits: memory.peak <= memory.capacity,
+            fits: memory.needed() <= memory.capacity,
             devices: self.layout.devices,
             tokens_per_step,
             step_time,
@@ -293,6 +327,8 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
         peak: parts.total(),
         parts,
         experts: program.states[rank].experts,
+        pages: program.states[rank].pages * (1.0 + scenario.calibration.allocator.fragmentation),
+        moved_pages: program.states[rank].moved_pages,
         moment: seconds(at),
         during: during.unwrap_or_default(),
     }

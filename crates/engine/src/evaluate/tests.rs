@@ -25,8 +25,8 @@ use crate::cost::Rates;
 use crate::hardware::{Host, MAX_LEVELS};
 use crate::model::Model;
 use crate::plan::{
-    Accumulation, Ema, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
-    Secondary, Size,
+    Accumulation, Ema, Extent, Extents, Format, Layers, Offload, Operator, Optimizer, Placement, Recompute, Reduction,
+    Schedule, Secondary, Size,
 };
 use crate::presets::Library;
 use crate::scenario::HostThreads;

@@ -30,6 +30,8 @@ pub enum IdleChoice {
     OffloadOverlap,
     /// Copies from memory that is not page-locked.
     HostPinned,
+    /// Pages of the optimizer's state.
+    PagedOptimizer,
     /// No clipping.
     ClipNorm,
     /// Quantised gathers of weights.
@@ -64,6 +66,7 @@ impl Plan {
             self.idle_ratio(),
             self.idle_overlap(),
             self.idle_pinning(),
+            self.idle_pages(),
             self.idle_clipping(),
         ]);
         first.flatten().chain(self.idle_wire()).collect()
@@ -150,6 +153,12 @@ impl Plan {
         let idle = !self.host_pinned && self.offload == Offload::None && self.ema != Ema::Host;
         let why = "nothing is copied to the host or from it".to_owned();
         idle.then_some(Idle { choice: IdleChoice::HostPinned, why, fix: "choose offload optimizer".into() })
+    }
+
+    fn idle_pages(&self) -> Option<Idle> {
+        let idle = self.paged_optimizer && self.optimizer_on_host() >= 1.0;
+        let why = "the optimizer's state is on the host all the time".to_owned();
+        idle.then_some(Idle { choice: IdleChoice::PagedOptimizer, why, fix: "choose offload none".into() })
     }
 
     fn idle_clipping(&self) -> Option<Idle> {

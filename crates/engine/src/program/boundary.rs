@@ -8,7 +8,7 @@ use crate::units::{Bytes, Count, Seconds, Share};
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
-use super::state::ParameterGroup;
+use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
@@ -46,6 +46,9 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         let waits = ready(builder);
         copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn, waits);
     }
+    if rates.pages_move {
+        swap_pages(groups, builder);
+    }
     if kept.trained > Count::ZERO {
         let piece = LaunchedWork { work: rates.optimizer(kept), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
@@ -54,6 +57,9 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         } else {
             gradients_ready(builder)
         };
+        // No plan has both pages and matrices that are gathered.
+        let pages = rates.pages_move.then(|| builder.after(TaskEvent::HostIn, 0));
+        task.waits[WAITS - 1] = task.waits[WAITS - 1].or(pages);
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
@@ -71,6 +77,17 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
 fn owned(groups: &[ParameterGroup<'_>]) -> Parameters {
     let shares = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer));
     shares.reduce(Parameters::add).unwrap_or_default()
+}
+
+/// Moves pages of the optimizer's state before its update. Each takes the room of one that goes; what goes is what came longest
+/// ago, which the next update needs first, so that where some have no room all of them cross the link, out and in.
+fn swap_pages(groups: &[ParameterGroup<'_>], builder: &mut GraphBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
+    let pages = ModelState::of_groups(groups).pages;
+    let ready = gradients_ready(builder);
+    copy(costs, builder, pages, Stream::HostOut, TaskEvent::HostOut, ready);
+    let gone = gradients_ready(builder);
+    copy(costs, builder, pages, Stream::HostIn, TaskEvent::HostIn, gone);
 }
 
 /// Fills the first task loop of a step where the host averages weights: those that the step before updated. The update waits

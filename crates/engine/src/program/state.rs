@@ -15,6 +15,10 @@ pub struct ModelState {
     pub gradients: Bytes,
     /// Optimizer state and master weights.
     pub optimizer: Bytes,
+    /// The part of it in pages that may leave the device.
+    pub pages: Bytes,
+    /// Pages that are on the host.
+    pub moved_pages: Bytes,
     /// Static buffers of a pipeline's stages.
     pub buffers: Bytes,
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
@@ -48,6 +52,16 @@ impl ModelState {
         self.weights + self.gradients + self.optimizer + self.buffers
     }
 
+    /// What stays on a device where all pages leave it.
+    pub fn least(&self) -> Bytes {
+        self.total() - self.pages
+    }
+
+    /// The same with so many bytes of its pages on the host.
+    pub(super) fn without_pages(self, gone: Bytes) -> Self {
+        Self { optimizer: self.optimizer - gone, pages: self.pages - gone, moved_pages: gone, ..self }
+    }
+
     /// The state of one rank's parameter groups.
     pub(super) fn of_groups(groups: &[ParameterGroup<'_>]) -> Self {
         let states = groups.iter().map(|group| Self::new(group.costs.rates, group.costs.layout, group.parameters));
@@ -60,6 +74,8 @@ impl ModelState {
             weights: self.weights + other.weights,
             gradients: self.gradients + other.gradients,
             optimizer: self.optimizer + other.optimizer,
+            pages: self.pages + other.pages,
+            moved_pages: self.moved_pages + other.moved_pages,
             buffers: self.buffers + other.buffers,
             whole_gradients: self.whole_gradients && other.whole_gradients,
             parameters: self.parameters + other.parameters,
@@ -80,6 +96,7 @@ impl ModelState {
         let shard =
             |count: Count, each: Bytes, ranks: u32, on_host: f64| count * each / f64::from(ranks) * (1.0 - on_host);
         let Parameters { weights, trained, linear, .. } = parameters;
+        let of_optimizer = |all: Bytes| all / f64::from(layout.optimizer) * (1.0 - plan.optimizer_on_host());
         let own = Self {
             weights: shard(weights, rates.storage(), layout.weights, state_on_host)
                 + linear * rates.weight_casts(layout),
@@ -89,8 +106,9 @@ impl ModelState {
                 let each = rates.gradient_bytes(whole_gradients, layout);
                 shard(trained, each, gradient_ranks, rates.gradients_on_host(layout).get())
             },
-            optimizer: parameters.optimizer_state(plan) / f64::from(layout.optimizer)
-                * (1.0 - plan.optimizer_on_host()),
+            optimizer: of_optimizer(parameters.optimizer_state(plan)),
+            pages: if plan.paged_optimizer { of_optimizer(parameters.moments(plan)) } else { Bytes::ZERO },
+            moved_pages: Bytes::ZERO,
             buffers: Bytes::ZERO,
             whole_gradients,
             parameters,

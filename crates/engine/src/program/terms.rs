@@ -378,7 +378,7 @@ impl StageCost {
         }
         Self {
             parameters: [experts, others],
-            state: self.state + state.total(),
+            state: self.state + state.least(),
             update: self.update + boundary::lower_bound(group),
             ..self
         }

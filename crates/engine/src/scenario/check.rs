@@ -41,6 +41,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     further(scenario, &mut checks);
     precision(scenario, &mut checks);
     tuning::adapters(scenario, &mut checks);
+    tuning::pages(scenario, &mut checks);
     tuning::examples(scenario, &mut checks);
     tuning::frozen(scenario, &mut checks);
     pipeline(scenario, &mut checks);

@@ -181,6 +181,7 @@ impl From<IdleChoice> for Field {
             IdleChoice::OffloadRatio => Self::OffloadRatio,
             IdleChoice::OffloadOverlap => Self::OffloadOverlap,
             IdleChoice::HostPinned => Self::HostPinned,
+            IdleChoice::PagedOptimizer => Self::PagedOptimizer,
             IdleChoice::ClipNorm => Self::ClipNorm,
             IdleChoice::QuantisedWeights => Self::Qwz,
             IdleChoice::SecondCopy => Self::Hpz,
@@ -188,6 +189,19 @@ impl From<IdleChoice> for Field {
         }
     }
 }
+
+/// A field's number is its position in the table, which can therefore be indexed, and nothing is forgotten.
+const _: () = {
+    let mut index = 0;
+    while index < table::TABLE.len() {
+        assert!(table::TABLE[index].field as usize == index, "`TABLE` is not in the order of `Field`");
+        index += 1;
+    }
+    assert!(
+        Field::FlopCount as usize + 1 == table::TABLE.len(),
+        "`TABLE` must end with the last of `Field`: name that here"
+    );
+};
 
 impl Field {
     /// All of them, in the order of files, helps and screens.

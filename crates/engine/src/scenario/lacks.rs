@@ -64,6 +64,8 @@ impl Scenario {
         lack(!runs.trains_in(precision), Field::Precision, &|| format!("training in {precision}"));
         let offload = plan.offload;
         lack(!runs.offloads(offload), Field::Offload, &|| format!("offload of {offload}"));
+        let paged = plan.paged_optimizer && !runs.has(Feature::PagedOptimizer);
+        lack(paged, Field::PagedOptimizer, &|| "optimizer whose state is in pages".to_owned());
         // Lower stages take the drives for the memory of the host (deepspeed/runtime/zero/stage_1_and_2.py, `cpu_offload`).
         let whole = offload.on_drives() && layout.weights == 1;
         lack(whole, Field::Offload, &|| format!("offload of {offload} below ZeRO's stage 3"));

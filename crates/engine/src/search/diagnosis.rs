@@ -196,7 +196,7 @@ pub fn diagnose(
 fn band(figure: OwnFigure, scenario: &Scenario, predicted: &Summary) -> f64 {
     let step = predicted.step_time;
     let known = if figure.is_of_time() {
-        ErrorBand::around(scenario, step, None).map(|band| libm::log(band.high / step))
+        ErrorBand::of_summary(scenario, predicted, None).map(|band| libm::log(band.high / step))
     } else {
         scenario.calibration.peak_half_width
     };

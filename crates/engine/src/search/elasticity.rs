@@ -33,7 +33,7 @@ pub(super) fn all(scenario: &Checked, now: Seconds, workspace: &mut Workspace) -
     };
     ask(Property::PeakFlop, &|factors, factor| factors.peak = factor);
     ask(Property::MemoryBandwidth, &|factors, factor| factors.memory = factor);
-    if scenario.plan.offload != Offload::None {
+    if scenario.plan.offload != Offload::None || scenario.plan.paged_optimizer {
         ask(Property::HostBandwidth, &|factors, factor| factors.host = factor);
     }
     for index in 0..scenario.cluster.levels.len() {
@@ -46,8 +46,12 @@ pub(super) fn all(scenario: &Checked, now: Seconds, workspace: &mut Workspace) -
     found
 }
 
-/// The relative gain in throughput of 10 % more memory, batch and recompute re-tuned before and after.
+/// The relative gain in throughput of 10 % more memory, batch and recompute re-tuned before and after; none where pages move,
+/// whose step is timed within the memory that there is.
 fn memory_capacity(scenario: &Scenario, workspace: &mut Workspace) -> Option<f64> {
+    if scenario.plan.paged_optimizer {
+        return None;
+    }
     let [now, more] = tune::best_within(scenario, [1.0, MORE_MEMORY], workspace);
     Some(more?.tokens_per_s_per_device / now?.tokens_per_s_per_device - 1.0)
 }

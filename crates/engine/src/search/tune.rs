@@ -129,7 +129,7 @@ pub(super) fn best_within<const N: usize>(
     grow(scenario, workspace, |_, summary| {
         let mut fits = false;
         for (best, factor) in best.iter_mut().zip(capacities) {
-            if summary.memory.peak > summary.memory.capacity * factor {
+            if summary.memory.needed() > summary.memory.capacity * factor {
                 continue;
             }
             fits = true;

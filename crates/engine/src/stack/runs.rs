@@ -39,6 +39,8 @@ pub enum Feature {
     Prefetch,
     /// Gathered weights that may stay from forward to backward.
     KeptGathered,
+    /// Moments in pages of unified memory, which go to the host where a device is full.
+    PagedOptimizer,
 }
 
 /// How much is computed again in the backward pass.

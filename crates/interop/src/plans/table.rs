@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Compile, Offload, Recompute};
+use shardscope_engine::plan::{Compile, Offload, Optimizer, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
@@ -27,6 +27,8 @@ pub(crate) enum Means {
     Number(Field),
     /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
     Words(Field, &'static [(&'static str, Value)]),
+    /// An optimizer, and whether its state is in pages, in other words. Of several for the same the first is written.
+    Optimizers(&'static [(&'static str, Optimizer, bool)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
     /// The norm to which gradients are clipped; 0 where they are not.
@@ -45,6 +47,11 @@ pub const fn number(name: &'static str, field: Field) -> ToolKey {
 /// A key for a field in other words.
 pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
     ToolKey { name, means: Means::Words(field, words) }
+}
+
+/// A key for the optimizer, by its name and whether its state is in pages.
+pub const fn optimizers(name: &'static str, words: &'static [(&'static str, Optimizer, bool)]) -> ToolKey {
+    ToolKey { name, means: Means::Optimizers(words) }
 }
 
 /// A key that a plan can say nothing else of.
@@ -111,16 +118,26 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
     let unset = text.contains('$');
     match means {
         Means::Words(field, _) if unset => draft.read(field, text, place),
+        Means::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
         Means::Only(..) if unset => draft.cannot(setting, "is set outside the file", "set it in the file"),
         Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
+        Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
         Means::Number(field) => draft.read(field, text, place),
         Means::Words(field, words) => {
             if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
                 draft.take(field, value.clone(), place);
             } else {
-                let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
-                let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
-                draft.refuse(place, what, field);
+                unknown(setting, words.iter().map(|(theirs, _)| *theirs), field, draft);
+            }
+        }
+        Means::Optimizers(words) => {
+            if let Some((_, optimizer, paged)) = words.iter().find(|(theirs, ..)| theirs.eq_ignore_ascii_case(text)) {
+                draft.take(Field::Optimizer, *optimizer, place);
+                if *paged {
+                    draft.take(Field::PagedOptimizer, true, place);
+                }
+            } else {
+                unknown(setting, words.iter().map(|(theirs, ..)| *theirs), Field::Optimizer, draft);
             }
         }
         Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
@@ -142,6 +159,13 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
         }
         Means::Nothing(why) => draft.report.ignore(place, why),
     }
+}
+
+/// Refuses what is none of a key's words.
+fn unknown(setting: &Setting, words: impl Iterator<Item = &'static str>, field: Field, draft: &mut PlanDraft) {
+    let known: Vec<&str> = words.collect();
+    let what = format!("'{}' is nothing that a plan can say; known: {}", setting.text, known.join(", "));
+    draft.refuse(&setting.place, what, field);
 }
 
 /// A value that the tool fills in when it starts: known where another file says it.
@@ -186,6 +210,18 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
                 let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
                 theirs.map(|theirs| {
                     writer.say(field);
+                    Line::new(key.name, word(theirs))
+                })
+            }
+            Means::Optimizers(words) => {
+                let (own, paged) = (writer.plan().optimizer, writer.value(Field::PagedOptimizer).is_some());
+                let alike =
+                    |exact: bool| words.iter().find(|(_, one, pages)| *one == own && (*pages == paged || !exact));
+                alike(true).or_else(|| alike(false)).map(|(theirs, ..)| {
+                    writer.say(Field::Optimizer);
+                    if alike(true).is_some() {
+                        writer.say(Field::PagedOptimizer);
+                    }
                     Line::new(key.name, word(theirs))
                 })
             }

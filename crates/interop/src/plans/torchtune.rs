@@ -12,7 +12,7 @@ use shardscope_engine::scenario::{Field, Problem, Value};
 use super::draft::PlanDraft;
 use super::harmless;
 use super::settings::ToolSettings;
-use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, words};
+use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
 use super::writer::{Line, PlanWriter};
 
 /// What recipes of several methods say alike.
@@ -25,16 +25,15 @@ const KEYS: &[ToolKey] = &[
     number("context_parallel_dim", Field::Context),
     words("enable_activation_checkpointing", Field::Recompute, CHECKPOINTING),
     words(RESHARD, Field::Reshard, SWITCH),
-    words(
+    optimizers(
         OPTIMIZER,
-        Field::Optimizer,
         &[
-            ("torch.optim.AdamW", Value::Word(Optimizer::Adam.to_word())),
-            ("torch.optim.Adam", Value::Word(Optimizer::Adam.to_word())),
-            ("bitsandbytes.optim.PagedAdamW", Value::Word(Optimizer::Adam.to_word())),
-            ("bitsandbytes.optim.PagedAdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("bitsandbytes.optim.AdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("torchao.optim.AdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("torch.optim.AdamW", Optimizer::Adam, false),
+            ("torch.optim.Adam", Optimizer::Adam, false),
+            ("bitsandbytes.optim.PagedAdamW", Optimizer::Adam, true),
+            ("bitsandbytes.optim.PagedAdamW8bit", Optimizer::Adam8bit, true),
+            ("bitsandbytes.optim.AdamW8bit", Optimizer::Adam8bit, false),
+            ("torchao.optim.AdamW8bit", Optimizer::Adam8bit, false),
         ],
     ),
     compiled("compile", OFF),

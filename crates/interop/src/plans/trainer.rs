@@ -12,7 +12,8 @@ use super::harmless;
 use super::script::KnownFlags;
 use super::settings::ToolSettings;
 use super::table::{
-    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, words,
+    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
+    words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -22,21 +23,20 @@ const KEYS: &[ToolKey] = &[
     number("gradient_accumulation_steps", Field::Accumulate),
     words("gradient_checkpointing", Field::Recompute, CHECKPOINTING),
     clips("max_grad_norm"),
-    words(
+    optimizers(
         "optim",
-        Field::Optimizer,
         &[
-            ("adamw_torch_fused", Value::Word(Optimizer::Adam.to_word())),
-            ("adamw_torch", Value::Word(Optimizer::Adam.to_word())),
-            ("adamw_hf", Value::Word(Optimizer::Adam.to_word())),
-            ("adamw_apex_fused", Value::Word(Optimizer::Adam.to_word())),
-            ("adamw_bnb_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("adamw_torch_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("paged_adamw_32bit", Value::Word(Optimizer::Adam.to_word())),
-            ("paged_adamw", Value::Word(Optimizer::Adam.to_word())),
-            ("paged_adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
-            ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
+            ("adamw_torch_fused", Optimizer::Adam, false),
+            ("adamw_torch", Optimizer::Adam, false),
+            ("adamw_hf", Optimizer::Adam, false),
+            ("adamw_apex_fused", Optimizer::Adam, false),
+            ("adamw_bnb_8bit", Optimizer::Adam8bit, false),
+            ("adamw_8bit", Optimizer::Adam8bit, false),
+            ("adamw_torch_8bit", Optimizer::Adam8bit, false),
+            ("paged_adamw_32bit", Optimizer::Adam, true),
+            ("paged_adamw", Optimizer::Adam, true),
+            ("paged_adamw_8bit", Optimizer::Adam8bit, true),
+            ("sgd", Optimizer::SgdMomentum, false),
         ],
     ),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
@@ -229,10 +229,6 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     }
     let named = settings.take("deepspeed");
     let inside = settings.take_inside("deepspeed");
-    let paged = settings.rest().find(|(name, setting)| *name == "optim" && setting.text.starts_with("paged_"));
-    if let Some((_, optimizer)) = paged {
-        draft.report.ignore(&optimizer.place, "pages of its state that go to the host count as if they stayed");
-    }
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);

@@ -88,35 +88,23 @@ impl<'a> PlanWriter<'a> {
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));
         }
-        if scenario.model.mtp_layers == 0 {
-            values.remove(&Field::MtpLayers);
-        }
-        if scenario.model.frozen_layers == 0 {
-            values.remove(&Field::FrozenLayers);
-        }
-        if plan.tuning.ends == Some(FrozenEnds::None) && scenario.model.frozen_layers == 0 {
-            values.remove(&Field::FrozenEnds);
-        }
-        if plan.moments == Moments::Fp32 {
-            values.remove(&Field::Moments);
-        }
-        if plan.master_weights == MasterWeights::Fp32 {
-            values.remove(&Field::MasterWeights);
-        }
-        if plan.clip_norm {
-            values.remove(&Field::ClipNorm);
-        }
-        if plan.ema == Ema::None {
-            values.remove(&Field::Ema);
-        }
-        if !plan.offload_overlap || !plan.offload.optimizer() {
-            values.remove(&Field::OffloadOverlap);
-        }
-        if plan.host_pinned || (plan.offload == Offload::None && plan.ema != Ema::Host) {
-            values.remove(&Field::HostPinned);
-        }
-        if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
-            values.remove(&Field::OffloadRatio);
+        // What is as it usually is needs no word, nor what changes nothing.
+        let (frozen, offloads) = (scenario.model.frozen_layers > 0, plan.offload.optimizer());
+        let unsaid = [
+            (scenario.model.mtp_layers == 0, Field::MtpLayers),
+            (!frozen, Field::FrozenLayers),
+            (!frozen && plan.tuning.ends == Some(FrozenEnds::None), Field::FrozenEnds),
+            (plan.moments == Moments::Fp32, Field::Moments),
+            (plan.master_weights == MasterWeights::Fp32, Field::MasterWeights),
+            (plan.clip_norm, Field::ClipNorm),
+            (plan.ema == Ema::None, Field::Ema),
+            (!plan.offload_overlap || !offloads, Field::OffloadOverlap),
+            (plan.host_pinned || (plan.offload == Offload::None && plan.ema != Ema::Host), Field::HostPinned),
+            (!plan.paged_optimizer || plan.optimizer_on_host() >= 1.0, Field::PagedOptimizer),
+            (plan.optimizer_on_host() >= 1.0 || !offloads, Field::OffloadRatio),
+        ];
+        for (_, field) in unsaid.iter().filter(|(is, _)| *is) {
+            values.remove(field);
         }
         if layout.pipeline == 1 {
             values.remove(&Field::Schedule);

@@ -249,6 +249,8 @@ fn summary() -> Summary {
             peak: parts.total(),
             parts,
             experts: [Bytes::ZERO; 3],
+            pages: Bytes::ZERO,
+            moved_pages: Bytes::ZERO,
             moment: ms(4100.0),
             during: activity(TaskKind::Backward, 43),
         },

@@ -395,3 +395,47 @@ fn the_host_adds_up_gradients() {
     let stopped = (slow.step_time - fast.step_time).get() / longer;
     assert!((0.9..=1.001).contains(&stopped), "{stopped}");
 }
+
+/// Each of eight ranks has an eighth of 8 layers' moments, 12 x 1024^2 x 8 B = 96 MiB, in pages. With room for all of them the
+/// step is as without; with 40 MiB too little all of them cross the link of 10 GB/s, out and then in, and 56 MiB are left that
+/// could go; with 97 MiB too little nothing helps.
+#[test]
+fn pages_that_have_no_room_are_swapped_for_the_update() {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let pages = 96.0 * MIB;
+    let plain = evaluate(&offloaded(Offload::None));
+    let lacking = |bytes: f64| {
+        let mut scenario = offloaded(Offload::None);
+        scenario.plan.paged_optimizer = true;
+        scenario.plan.memory_factor = (plain.memory.peak.get() - bytes) / scenario.capacity().get();
+        scenario
+    };
+    let roomy = evaluate(&lacking(0.0));
+    assert_eq!((roomy.step_time, roomy.host, roomy.memory.moves_pages()), (plain.step_time, plain.host, false));
+    close(roomy.memory.pages.get(), pages);
+
+    let mut scenario = lacking(40.0 * MIB);
+    let swapped = evaluate(&scenario);
+    close((swapped.step_time - plain.step_time).get(), 2.0 * pages / 10e9);
+    let HostTraffic { to, from, .. } = swapped.host;
+    assert_eq!((to.bytes.get(), from.bytes.get()), (pages, pages));
+    close(swapped.memory.moved_pages.get(), 40.0 * MIB);
+    close(swapped.memory.pages.get(), 56.0 * MIB);
+    close(swapped.memory.peak.get(), scenario.capacity().get());
+    assert!(swapped.fits && !evaluate(&lacking(97.0 * MIB)).fits);
+
+    // What goes must have room on the host, for each of a node's four ranks.
+    for (memory, fits) in [(160.1 * MIB, true), (159.9 * MIB, false)] {
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
+        let refused = summary(&scenario, &mut Workspace::default()).err().unwrap_or_default();
+        assert_eq!(refused.iter().any(|problem| problem.what.contains("host's memory")), !fits, "{refused:?}");
+    }
+
+    // Stages fill unlike, and no tool has pages of Muon's.
+    for (pipeline, optimizer) in [(2, Optimizer::Adam), (1, Optimizer::Muon)] {
+        let mut scenario = lacking(0.0);
+        (scenario.plan.pipeline, scenario.plan.optimizer) = (pipeline, optimizer);
+        let refused = scenario.layout().err().unwrap_or_default();
+        assert!(refused.iter().any(|problem| problem.field == "plan.paged_optimizer"), "{refused:?}");
+    }
+}

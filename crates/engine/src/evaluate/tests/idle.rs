@@ -25,6 +25,7 @@ fn plain(plan: &Plan) -> Plan {
             IdleChoice::OffloadRatio => plain.offload_ratio = Share::new(1.0),
             IdleChoice::OffloadOverlap => plain.offload_overlap = false,
             IdleChoice::HostPinned => plain.host_pinned = true,
+            IdleChoice::PagedOptimizer => plain.paged_optimizer = false,
             IdleChoice::ClipNorm => plain.clip_norm = true,
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
             IdleChoice::SecondCopy => plain.sharding.secondary = None,

@@ -24,6 +24,24 @@ pub(super) fn examples(scenario: &Scenario, checks: &mut Checks) {
     );
 }
 
+/// Pages of an optimizer's state: of one that any tool keeps in pages, in a step without stages, whose ranks fill alike.
+pub(super) fn pages(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    let field = Field::PagedOptimizer.path();
+    checks.refuse(
+        plan.paged_optimizer && plan.optimizer == Optimizer::Muon,
+        field,
+        || "no tool keeps Muon's state in pages".to_owned(),
+        || "choose off, or another optimizer".to_owned(),
+    );
+    checks.refuse(
+        plan.paged_optimizer && plan.staged(),
+        field,
+        || "what pages cost where stages pass, whose ranks fill unlike, is not known".to_owned(),
+        || "choose off, or pp 1 and standard accumulation".to_owned(),
+    );
+}
+
 /// Adapters: beside matrices that the model has, each once, and without what is known of full training alone.
 pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
     let (plan, model) = (&scenario.plan, &scenario.model);

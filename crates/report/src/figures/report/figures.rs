@@ -169,6 +169,10 @@ pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -
         let (held, capacity) = (whole(scenario.drive_memory()), whole(drives.capacity));
         memory["drives"] = json!({"node_bytes": held, "capacity_bytes": capacity});
     }
+    if scenario.plan.paged_optimizer {
+        let [moved, left] = [fullest.moved_pages, fullest.pages].map(whole);
+        memory["pages"] = json!({"moved_bytes": moved, "left_bytes": left});
+    }
     let [weights, gradients, optimizer] = fullest.experts.map(whole);
     if weights + gradients + optimizer > 0 {
         memory["experts"] = json!({"weights": weights, "gradients": gradients, "optimizer": optimizer});

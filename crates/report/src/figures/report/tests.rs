@@ -40,6 +40,8 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         peak: parts.total(),
         parts,
         experts: [Bytes::ZERO; 3],
+        pages: Bytes::ZERO,
+        moved_pages: Bytes::ZERO,
         moment: Seconds::new(0.2),
         during,
     };

@@ -45,7 +45,7 @@ impl Verdict {
     pub fn new(summary: &Summary) -> Self {
         match summary.fits {
             false => Self::DoesNotFit,
-            true if summary.memory.peak > TIGHT * summary.memory.capacity => Self::Tight,
+            true if summary.memory.needed() > TIGHT * summary.memory.capacity => Self::Tight,
             true => Self::Fits,
         }
     }
@@ -256,7 +256,12 @@ fn on_host(plan: &Plan) -> &'static str {
 /// `fits: 67.1 GiB of 79.7 GiB, 84 %, 12.6 GiB spare (80 % interval +-5.5 GiB)`.
 fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
-    let used = format!("{peak} of {capacity}, {}", whole_percent(peak / capacity));
+    let moved = if summary.memory.moves_pages() {
+        format!(", {} of pages on the host", summary.memory.moved_pages)
+    } else {
+        String::new()
+    };
+    let used = format!("{peak} of {capacity}, {}{moved}", whole_percent(peak / capacity));
     let chance = chance_of_fitting(scenario, &summary.memory);
     let sure = peak_half_width(scenario).zip(chance).map_or_else(String::new, |(half, chance)| {
         let around = peak * libm::expm1(half);

@@ -118,7 +118,7 @@ impl FormulaFacts<'_> {
         let memory = self.memory_of_fullest();
         let (half, chance) =
             (peak_half_width(self.scenario)?, chance_of_fitting(self.scenario, &self.evaluation.summary.memory)?);
-        let (capacity, peak, half) = (memory.capacity, memory.peak, short(half, 3));
+        let (capacity, peak, half) = (memory.capacity, memory.needed(), short(half, 3));
         let name = format!("Phi(ln({capacity} / {peak}) / ({half} / 1.2816)), of the normal distribution");
         Some(input(name, share(chance), self.software()))
     }
@@ -255,11 +255,17 @@ impl FormulaFacts<'_> {
             return self.muon(kept);
         }
         let name = if plan.ema == Ema::Device { "bytes of its state and the average" } else { "bytes of its state" };
-        match kept {
-            0.0 => Some(Formula::from(0.0)),
-            1.0 => self.state(name, state, |layout| layout.optimizer),
-            _ => self.state(&format!("{name} on the device"), state * kept, |layout| layout.optimizer),
-        }
+        let all = match kept {
+            0.0 => return Some(Formula::from(0.0)),
+            1.0 => self.state(name, state, |layout| layout.optimizer)?,
+            _ => self.state(&format!("{name} on the device"), state * kept, |layout| layout.optimizer)?,
+        };
+        let memory = self.memory_of_fullest();
+        let gone = memory.moves_pages().then(|| {
+            let source = "pages for which the device has no room beside all else at the peak";
+            input("pages on the host", memory.moved_pages, Citation::convention(source))
+        });
+        Some(gone.into_iter().fold(all, |all, gone| all - gone))
     }
 
     /// Muon's state of matrices, and Adam's of what it leaves, so much of either.
