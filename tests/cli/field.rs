@@ -1,5 +1,7 @@
 //! Inputs as users have them, each with the value that it means: a refusal where no scenario can say it.
 
+mod programs;
+
 use super::run::{Home, Run, assert_contains};
 
 fn with(files: &[(&str, &str)]) -> Home {

@@ -7,6 +7,7 @@ mod adapters;
 mod deepspeed;
 mod draft;
 mod exported;
+mod fine_tuners;
 mod free_layers;
 mod frozen;
 mod harmless;
@@ -183,7 +184,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
         return Ok(vec![(Tool::Accelerate, options)]);
     }
     for (tool, known) in [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)] {
-        if script::runs(known, text)
+        if (script::runs(known, text) || tool == Tool::Trainer && fine_tuners::start_in(text))
             && let Some(settings) = script::arguments(known, name, text)
         {
             return Ok(vec![(tool, settings)]);

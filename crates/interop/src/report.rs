@@ -103,7 +103,11 @@ impl ImportReport {
     /// Notes what has no effect; of what a flood of settings leaves over, how many more there are.
     pub fn ignore(&mut self, field: &str, why: impl fmt::Display) {
         if self.ignored.len() < MOST_IGNORED {
-            self.ignored.push(Ignored { field: printable(field), why: printable(&why.to_string()) });
+            let ignored = Ignored { field: printable(field), why: printable(&why.to_string()) };
+            // Two tools may read one file.
+            if !self.ignored.contains(&ignored) {
+                self.ignored.push(ignored);
+            }
             return;
         }
         self.unlisted += 1;

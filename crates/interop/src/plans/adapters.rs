@@ -3,9 +3,10 @@
 
 use shardscope_engine::plan::{FrozenFormat, LoraTargets, TrainMethod};
 use shardscope_engine::problem::Problem;
-use shardscope_engine::scenario::Field;
+use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
+use super::fine_tuners::FineTuner;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, only};
 use super::writer::{Line, PlanWriter};
@@ -13,28 +14,33 @@ use super::writer::{Line, PlanWriter};
 /// Keys whose word is the method.
 const METHODS: [&str; 5] = [LLAMA_FACTORY, "train_type", "tuner_type", "sft_type", AXOLOTL];
 
-/// LLaMA-Factory's, whose defaults are others than TRL's.
+/// LLaMA-Factory's.
 pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
 
 /// axolotl's.
 const AXOLOTL: &str = "adapter";
 
 /// Switches for adapters, and for adapters beside weights of four bits.
-const SWITCHES: [(&str, TrainMethod); 3] =
-    [("use_peft", TrainMethod::Lora), ("use_lora", TrainMethod::Lora), ("q_lora", TrainMethod::Qlora)];
+const SWITCHES: [(&str, TrainMethod); 4] = [
+    ("use_peft", TrainMethod::Lora),
+    ("use_lora", TrainMethod::Lora),
+    ("lora_enable", TrainMethod::Lora),
+    ("q_lora", TrainMethod::Qlora),
+];
 
 /// Keys of the rank: TRL's and axolotl's first.
-const RANKS: [&str; 3] = ["lora_r", "lora_rank", "lora_dim"];
+const RANKS: [&str; 4] = ["lora_r", "lora_rank", "lora_dim", "r"];
 
 /// Keys of the matrices.
-const TARGETS: [&str; 3] = ["lora_target_modules", "lora_target", "target_modules"];
+const TARGETS: [&str; 4] = ["lora_target_modules", "lora_target", "target_modules", "lora_modules"];
 
 /// Switches for weights of few bits, and keys that count the bits.
 const SWITCHED: [(&str, FrozenFormat); 2] = [("load_in_4bit", FrozenFormat::Nf4), ("load_in_8bit", FrozenFormat::Int8)];
-const BITS: [&str; 2] = ["quantization_bit", "bits"];
+const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
 const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
+const UNSLOTH: &str = "Unsloth's kernels are no stack's: give the run without it";
 pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
 
 /// What is left once the method, the rank and the matrices are known.
@@ -54,10 +60,15 @@ const KEYS: &[ToolKey] = &[
     only("tune_mm_mlp_adapter", OFF, ALONE),
     only("use_galore", OFF, ALONE),
     only("use_badam", OFF, ALONE),
-    only("use_unsloth", OFF, "its kernels are no stack's: give the run without it"),
-    only("quantization_method", &["bnb", "bitsandbytes"], ALONE),
+    only("use_unsloth", OFF, UNSLOTH),
+    only("tuner_backend", &["peft", "swift"], UNSLOTH),
+    only("use_gradient_checkpointing", &[], UNSLOTH),
+    only("full_finetune", OFF, "say --train full, and leave it out"),
+    // Files for llama.cpp have the others.
+    only("quantization_method", &["bnb", "bitsandbytes", "f16", "q4_k_m", "q8_0"], ALONE),
     only("quant_method", &["bnb", "bitsandbytes"], ALONE),
     only("quantization_type", &["nf4"], ALONE),
+    only("quant_type", &["nf4"], ALONE),
     only("bnb_4bit_quant_type", &["nf4"], ALONE),
     nothing("bnb_4bit_*", BLOCKS),
     nothing("double_quant*", BLOCKS),
@@ -74,8 +85,7 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 }
 
 /// Reads what is trained, and how the rest is kept.
-pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let of_llama_factory = settings.has(LLAMA_FACTORY);
+pub fn read(settings: &mut ToolSettings, fine_tuner: &FineTuner, draft: &mut PlanDraft) {
     let frozen = quantised(settings, draft);
     let method = method(settings, draft);
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
@@ -84,10 +94,10 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (TrainMethod::Lora, rank.place.clone()));
     let (method, place) = match method {
         Some(named) => named,
-        None => match implied() {
-            Some(implied) => implied,
-            None => (TrainMethod::Full, String::new()),
-        },
+        None => implied().unwrap_or_else(|| {
+            let default = draft.value(Field::Train).and_then(Value::get);
+            (default.unwrap_or(TrainMethod::Full), String::new())
+        }),
     };
     if !place.is_empty() {
         draft.take(Field::Train, method, &place);
@@ -115,14 +125,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         (None, Some(linear)) => draft.take(Field::LoraTargets, LoraTargets::ALL, &linear.place),
         (None, None) => {}
     }
-    if of_llama_factory {
-        draft.assume(Field::LoraRank, 8_u32, "LLaMA-Factory's default");
-        draft.assume(Field::LoraTargets, LoraTargets::ALL, "LLaMA-Factory's default");
-    } else {
-        let queries_and_values = "q,v".parse().unwrap_or(LoraTargets::ALL);
-        draft.assume(Field::LoraRank, 16_u32, "TRL's default");
-        draft.assume(Field::LoraTargets, queries_and_values, "PEFT's default of Llama");
-    }
+    fine_tuner.assume_adapters(draft);
     table::read(KEYS, settings, draft);
 }
 
@@ -190,6 +193,11 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     // It turns bf16 on where the device has it.
     if settings.text("bf16") == Some("auto") {
         settings.put("bf16", "true", "bf16");
+    }
+    // Layers computed again whose inputs are on the host, under two names.
+    if settings.text("gradient_checkpointing").is_some_and(|way| ["offload", "unsloth"].contains(&way)) {
+        settings.put("gradient_checkpointing", "true", "gradient_checkpointing");
+        settings.put("activation_offloading", "legacy", "gradient_checkpointing");
     }
     // Beside a version of FSDP its section alone switches sharding on; older files name the strategy in a list.
     if let Some(version) = settings.take("fsdp_version") {

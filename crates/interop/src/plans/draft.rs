@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use crate::report::ImportReport;
 use shardscope_engine::model::Model;
-use shardscope_engine::plan::{Compile, Extent, MasterWeights, Moments, Recompute, Sharded};
+use shardscope_engine::plan::{Compile, Extent, MasterWeights, Moments, Offload, Recompute, Sharded};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
@@ -98,9 +98,13 @@ impl PlanDraft {
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
-        // Layers are computed again, and code is compiled, if any of several switches is on: one that is off leaves it to
-        // the others.
-        let off = [(Field::Recompute, Value::Recompute(Recompute::None)), (Field::Compile, Compile::Off.into())];
+        // Layers are computed again, code is compiled and something is on the host if any of several switches is on: one
+        // that is off leaves it to the others.
+        let off = [
+            (Field::Recompute, Value::Recompute(Recompute::None)),
+            (Field::Compile, Compile::Off.into()),
+            (Field::Offload, Offload::None.into()),
+        ];
         let is_off = |value: &Value| off.contains(&(field, value.clone()));
         match self.values.get(&field) {
             Some((other, said)) if *other == value && !said.is_empty() => return,

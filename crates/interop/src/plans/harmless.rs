@@ -77,18 +77,20 @@ pub(super) const TRAINER: Harmless = &[
         LEARNS,
         &[
             "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler*",
-            "warmup_*", "num_train_epochs", "max_steps", "label_smoothing_factor", "neftune_noise_alpha", "seed",
+            "warmup_*", "num_warmup_steps", "num_train_epochs", "max_steps", "label_smoothing_factor", "neftune_noise_alpha", "seed",
             "data_seed", "average_tokens_across_devices", "min_lr", "min_lr_ratio", "cosine_min_lr_ratio", "optim_args",
         ],
     ),
     (
         DATA,
         &[
-            "data_path", "data_dir", "dataset", "dataset_*", "datasets*", "val_set_size", "special_tokens*", "eot_tokens*", "train_file", "validation_file", "train_data*", "train_on_*",
+            "data_path", "data_dir", "data_split", "data_output_path", "dataset", "dataset_*", "datasets*", "val_set_size", "special_tokens*", "eot_tokens*", "train_file", "validation_file", "train_data*", "train_on_*",
             "validation_split_percentage", "dataloader_*", "remove_unused_columns", "label_names",
             "length_column_name", "ignore_data_skip", "preprocessing_num_workers", "overwrite_cache", "streaming",
             "template", "chat_template*", "max_train_samples", "max_samples", "tokenized_path", "lazy_preprocess",
-            "accelerator_config.*", "assistant_only_loss", "completion_only_loss", "trust_remote_code", "mix_strategy", "interleave_probs",
+            "accelerator_config.*", "assistant_only_loss", "completion_only_loss", "trust_remote_code", "eos_token", "pad_token",
+            "enable_thinking", "default_system", "system", "tool_format", "train_on_prompt", "train_on_source", "mask_history", "buffer_size",
+            "preprocessing_batch_size", "media_dir", "model_author", "model_name", "truncation_*", "shuffle_dataset", "add_version", "mix_strategy", "interleave_probs",
         ],
     ),
     (
@@ -103,8 +105,8 @@ pub(super) const TRAINER: Harmless = &[
         LOGS,
         &[
             "log_level*", "log_on_each_node", "logging_*", "report_to", "run_name", "project", "trackio_*", "disable_tqdm",
-            "include_tokens_per_second", "include_num_input_tokens_seen", "skip_memory_metrics", "plot_loss", "wandb_*",
-            "debug", "ray_scope", "verbose",
+            "include_tokens_per_second", "include_num_input_tokens_seen", "skip_memory_metrics", "plot_loss", "wandb_*", "swanlab_*", "use_swanlab",
+            "with_tracking", "include_effective_tokens_per_second", "print_loss", "debug", "ray_scope", "verbose",
         ],
     ),
     (
@@ -113,14 +115,14 @@ pub(super) const TRAINER: Harmless = &[
             "do_train", "do_eval", "do_predict", "eval_*", "evals_per_epoch", "early_stopping_patience", "evaluation_strategy", "per_device_eval_batch_size",
             "per_gpu_eval_batch_size", "prediction_loss_only", "include_inputs_for_metrics", "include_for_metrics",
             "batch_eval_metrics", "bf16_full_eval", "fp16_full_eval", "jit_mode_eval", "max_eval_samples", "val_size",
-            "predict_with_generate", "use_legacy_prediction_loop", "past_index",
+            "predict_with_generate", "max_new_tokens", "do_mmlu_eval", "mmlu_*", "use_legacy_prediction_loop", "past_index",
         ],
     ),
     (
         LOADS,
         &[
             "tokenizer_name", "tokenizer_name_or_path", "tokenizer_type", "config_name", "model_revision", "cache_dir", "use_fast_tokenizer",
-            "use_fast", "low_cpu_mem_usage", "token", "use_auth_token", "hf_hub_token", "model_type", "resize_vocab",
+            "use_slow_tokenizer", "use_hf", "use_auth", "use_fast", "low_cpu_mem_usage", "token", "use_auth_token", "hf_hub_token", "model_type", "resize_vocab",
         ],
     ),
     (SCALES, &["half_precision_backend", "fp16_backend", "fp16_opt_level"]),

@@ -3,6 +3,8 @@
 //!
 //! Not for the program's own arguments.
 
+use std::collections::BTreeMap;
+
 use super::settings::ToolSettings;
 
 /// Options of `sbatch` and `srun` by their long and short names.
@@ -20,16 +22,40 @@ pub(super) struct LaunchCommand<'a> {
     pub words: &'a [String],
     /// The whole script.
     pub text: &'a str,
-    /// The script's value of `WORLD_SIZE`.
-    pub world_size: Option<&'a str>,
-    /// The script's value of `CUDA_VISIBLE_DEVICES`.
-    pub visible: Option<&'a str>,
-    /// The script's value of [`THREADS`].
-    pub threads: Option<&'a str>,
+    /// What the script sets.
+    pub variables: &'a BTreeMap<String, String>,
+    /// Whether a process starts on each visible device where no count is given.
+    pub each_visible: bool,
+}
+
+impl LaunchCommand<'_> {
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// The devices that the script leaves visible.
+    fn visible(&self) -> Option<u32> {
+        listed(self.variable(VISIBLE)?)
+    }
+
+    /// The devices of a job that has those of each node: of several, one process drives all or one, unless its launcher
+    /// starts one for each.
+    fn of_visible(&self) -> Option<u32> {
+        let each = self.visible().filter(|count| *count == 1 || self.each_visible)?;
+        Some(per_node(Some(&each.to_string()), self.variable("NNODES"), self)?.0)
+    }
+}
+
+/// Whether a command is of a launcher that starts a process on each visible device.
+pub(super) fn starts_each_visible(words: &[String]) -> bool {
+    words.iter().any(|word| ["llamafactory-cli", "deepspeed", "trl", "axolotl", "accelerate"].contains(&word.as_str()))
 }
 
 /// The variable that sets how many threads of the host each process has.
 pub(super) const THREADS: &str = "OMP_NUM_THREADS";
+
+/// The variable that leaves some devices of a node to a job.
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
 /// Puts the number of devices into the settings as `world_size`, and takes out the settings that it was counted from.
 pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
@@ -41,13 +67,16 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
     }
     let [each, nodes] = [each, nodes].map(|found| found.into_iter().flatten().next());
     let [processes, included] = all;
+    let of_variables = || per_node(launch.variable("NPROC_PER_NODE"), launch.variable("NNODES"), launch);
     let count = per_node(each.as_deref(), nodes.as_deref(), launch)
         .or_else(|| Some((counted(&processes?)?, "--num_processes")))
         .or_else(|| Some((slots(&included?)?, "--include")))
         .or_else(|| Some((counted(option(launch.words, ["-np", "-np"])?)?, "-np")))
-        .or_else(|| Some((launch.world_size?.parse().ok()?, "WORLD_SIZE")))
+        .or_else(|| Some((launch.variable("WORLD_SIZE")?.parse().ok()?, "WORLD_SIZE")))
+        .or_else(|| Some((of_variables()?.0, "NPROC_PER_NODE")))
         .or_else(|| of_slurm(launch.words, "srun"))
-        .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"));
+        .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"))
+        .or_else(|| Some((launch.of_visible()?, VISIBLE)));
     if let Some((count, place)) = count {
         settings.put("world_size", &count.to_string(), place);
     }
@@ -55,7 +84,7 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
 
 /// Puts the threads of each process into the settings, where the script sets them to a number or to the processors of its task.
 pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
-    let Some(said) = launch.threads else { return };
+    let Some(said) = launch.variable(THREADS) else { return };
     let head = heads(launch.text);
     let of_task = || option(&head, ["--cpus-per-task", "-c"]);
     let text = if said.contains("SLURM_CPUS_PER_TASK") { of_task() } else { Some(said) };
@@ -67,7 +96,7 @@ pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<
 /// `torchrun --nproc_per_node 8`: one node, unless `--nnodes` or the job's head says how many.
 fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &LaunchCommand<'_>) -> Option<Counted> {
     let each = match each? {
-        "gpu" | "auto" => launch.visible.and_then(listed).or_else(|| devices_of_a_node(&heads(launch.text)))?,
+        "gpu" | "auto" => launch.visible().or_else(|| devices_of_a_node(&heads(launch.text)))?,
         text => counted(text)?,
     };
     let Some(nodes) = nodes else { return Some((each, "--nproc_per_node, on one node")) };
@@ -140,14 +169,19 @@ fn counted(text: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn devices(script: &str, flags: &[(&str, &str)], variables: [Option<&str>; 2]) -> Option<String> {
+    fn set(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn devices(script: &str, flags: &[(&str, &str)], variables: &[(&str, &str)]) -> Option<String> {
         let words: Vec<String> = script.lines().last()?.split_whitespace().map(str::to_owned).collect();
         let mut settings = ToolSettings::new("run.sh");
         for (name, value) in flags {
             settings.put(name, value, name);
         }
-        let [world_size, visible] = variables;
-        let launch = LaunchCommand { words: &words, text: script, world_size, visible, threads: None };
+        let variables = set(variables);
+        let each_visible = starts_each_visible(&words);
+        let launch = LaunchCommand { words: &words, text: script, variables: &variables, each_visible };
         count_devices(&mut settings, &launch);
         settings.text("world_size").map(str::to_owned)
     }
@@ -157,7 +191,8 @@ mod tests {
     fn threads_of_a_process() {
         let threads = |text: &str, said: Option<&str>| {
             let mut settings = ToolSettings::new("run.sh");
-            let launch = LaunchCommand { words: &[], text, world_size: None, visible: None, threads: said };
+            let variables = set(&said.map(|said| (THREADS, said)).into_iter().collect::<Vec<_>>());
+            let launch = LaunchCommand { words: &[], text, variables: &variables, each_visible: false };
             count_threads(&mut settings, &launch);
             settings.text(THREADS).map(str::to_owned)
         };
@@ -171,14 +206,16 @@ mod tests {
 
     #[test]
     fn each_launcher_s_words() {
-        let none = [None, None];
+        let none = &[][..];
+        let visible = |devices| vec![(VISIBLE, devices)];
+        let [one, three] = [visible("0"), visible("0,1,2")];
         for (script, flags, variables, expected) in [
             // torchrun runs one node where nothing is said; of an elastic job the size is not known.
             ("torchrun", &[("nproc_per_node", "4")][..], none, Some("4")),
             ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "4")], none, Some("32")),
             ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "2:2")], none, Some("16")),
             ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "1:4")], none, None),
-            ("torchrun", &[("nproc_per_node", "gpu")], [None, Some("0,1,2")], Some("3")),
+            ("torchrun", &[("nproc_per_node", "gpu")], &three, Some("3")),
             ("torchrun", &[("nproc_per_node", "gpu")], none, None),
             ("#SBATCH --nodes=4\ntorchrun", &[("nproc_per_node", "8"), ("nnodes", "$SLURM_NNODES")], none, Some("32")),
             // accelerate counts the processes of all machines.
@@ -189,7 +226,7 @@ mod tests {
             ("deepspeed", &[("include", "a:0,1@b:0,1")], none, Some("4")),
             ("deepspeed", &[("include", "a@b")], none, None),
             ("mpirun -np 16 python", &[], none, Some("16")),
-            ("python", &[], [Some("24"), None], Some("24")),
+            ("python", &[], &[("WORLD_SIZE", "24")], Some("24")),
             ("srun -N 2 --gpus-per-node=8 python", &[], none, Some("16")),
             ("srun -N2 --ntasks-per-node 4 python", &[], none, Some("8")),
             ("srun -n 12 --gpus-per-task=1 python", &[], none, Some("12")),
@@ -198,6 +235,13 @@ mod tests {
             ("#SBATCH --gpus=12\npython", &[], none, Some("12")),
             ("#SBATCH --gres=gpu:8\npython", &[], none, Some("8")),
             ("python", &[], none, None),
+            // One process trains on one device, and drives several in ways that are no plan's.
+            ("python", &[], &one, Some("1")),
+            ("python", &[], &three, None),
+            ("llamafactory-cli train", &[], &three, Some("3")),
+            ("deepspeed", &[], &three, Some("3")),
+            ("llamafactory-cli train", &[], &[(VISIBLE, "0,1"), ("NNODES", "2")], Some("4")),
+            ("swift sft", &[], &[("NPROC_PER_NODE", "4"), ("NNODES", "2")], Some("8")),
         ] {
             assert_eq!(devices(script, flags, variables).as_deref(), expected, "{script} {flags:?}");
         }

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::launcher::{self, LaunchCommand, THREADS};
+use super::fine_tuners;
+use super::launcher::{self, LaunchCommand};
 use super::settings::ToolSettings;
 
 /// The most that values of variables may come to in all, each time one is put in: they may hold one another.
@@ -50,7 +51,9 @@ pub fn runs(known: KnownFlags, text: &str) -> bool {
 /// The arguments that it runs it with.
 pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettings> {
     let mut shell = Shell::default();
-    let is_known = |words: &Vec<String>| words.iter().any(|word| known.has(word));
+    let is_known = |words: &Vec<String>| {
+        words.iter().any(|word| known.has(word)) || fine_tuners::start(words.iter().map(String::as_str)).is_some()
+    };
     let (mut run, mut printed) = (None, None);
     for words in statements(text).iter().filter_map(|statement| shell.execute(statement)).filter(is_known) {
         let last = if words.first().is_some_and(|word| word == "echo") { &mut printed } else { &mut run };
@@ -63,10 +66,12 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
         return None;
     }
     let words = words.concat();
-    let variable = |name: &str| shell.values.get(name).map(String::as_str);
+    fine_tuners::note_start(&mut settings, words.iter().map(String::as_str));
+    // A file says how many processes there are.
+    let each_visible =
+        launcher::starts_each_visible(&words) && !["config_file", "hostfile"].iter().any(|file| settings.has(file));
     // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
-    let [world_size, visible, threads] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES", THREADS].map(variable);
-    let launch = LaunchCommand { words: &words, text, world_size, visible, threads };
+    let launch = LaunchCommand { words: &words, text, variables: &shell.values, each_visible };
     launcher::count_devices(&mut settings, &launch);
     launcher::count_threads(&mut settings, &launch);
     Some(settings)
@@ -83,17 +88,19 @@ pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettin
     let commands = statements(text).into_iter().filter_map(|statement| after(shell.execute(&statement)?));
     let words = commands.last()?;
     let is_module = |word: &String| word == "-m" || word == "--module";
-    let start = words
-        .iter()
-        .position(|word| is_module(word) || Path::new(word).extension() == Some("py".as_ref()))
-        .unwrap_or(words.len());
+    let start = words.iter().position(|word| is_module(word) || is_python(word)).unwrap_or(words.len());
     let (options, program) = words.split_at(start);
     let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
-    let [world_size, threads] = ["WORLD_SIZE", THREADS].map(|name| shell.values.get(name).map(String::as_str));
-    let launch = LaunchCommand { words: &words, text, world_size, visible: None, threads };
+    let each_visible = !options.has("config_file");
+    let launch = LaunchCommand { words: &words, text, variables: &shell.values, each_visible };
     launcher::count_devices(&mut options, &launch);
     launcher::count_threads(&mut options, &launch);
     Some([options, program])
+}
+
+/// Whether a word is a file of Python.
+fn is_python(word: &str) -> bool {
+    Path::new(word).extension() == Some("py".as_ref())
 }
 
 /// `--name value`, `--name=value` and `--name` among the words of some lists.
@@ -108,8 +115,12 @@ fn settings(file: &str, lists: &[Vec<String>]) -> ToolSettings {
                 None => (named, String::new()),
             };
             if value.is_empty() {
-                let values = std::iter::from_fn(|| words.next_if(|word| !word.starts_with("--")));
-                value = values.map(String::as_str).collect::<Vec<_>>().join(" ");
+                // A file of Python behind a value is the program: `--num_gpus 8 train.py`.
+                let follows = |word: &String, first: bool| !word.starts_with("--") && (first || !is_python(word));
+                while let Some(word) = words.next_if(|word| follows(word, value.is_empty())) {
+                    value.push_str(if value.is_empty() { "" } else { " " });
+                    value.push_str(word);
+                }
             }
             let value = if value.is_empty() { "true" } else { &value };
             settings.put(&name.replace('-', "_"), value, &format!("--{name}"));

@@ -7,10 +7,11 @@ use super::accelerate;
 use super::adapters;
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::fine_tuners;
 use super::frozen;
 use super::harmless;
 use super::script::KnownFlags;
-use super::settings::ToolSettings;
+use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
     words,
@@ -102,12 +103,15 @@ const OTHERS: &[ToolKey] = &[
     number("sequence_length", Field::Sequence),
     number("context_length", Field::Sequence),
     number("world_size", Field::Devices),
+    number("num_processes", Field::Devices),
     words(
         "disable_gradient_checkpointing",
         Field::Recompute,
         &[("true", Value::Recompute(Recompute::None)), ("false", Value::Recompute(Recompute::Full))],
     ),
-    nothing("packing", FULL),
+    nothing("packing*", FULL),
+    nothing("neat_packing", FULL),
+    nothing("padding_free", FULL),
     nothing("pad_to_sequence_len", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
@@ -161,6 +165,9 @@ const FIRST: &[ToolKey] = &[words(
 
 const MICRO_BATCH: &str = "per_device_train_batch_size";
 
+/// Keys of the model's name, which says no shape.
+const MODELS: [&str; 3] = ["model_name_or_path", "model_id_or_path", "model"];
+
 /// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
 const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 6] = [
     ("full_shard", Some(Sharded::Weights), None),
@@ -200,6 +207,8 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = settings.take("activation_offloading") else { return };
     match setting.text.as_str() {
         off if OFF.contains(&off) => draft.report.ignore(&setting.place, "it is off"),
+        // axolotl's older way, which keeps the inputs of layers that are computed again.
+        "legacy" => draft.take(Field::Offload, Offload::Checkpoints, &setting.place),
         "true" | "True" => {
             draft.stack = Some(("hf-trainer-2024", "Hugging Face's Trainer, which TRL starts"));
             draft.take(Field::Offload, Offload::Activations, &setting.place);
@@ -212,33 +221,35 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// Accelerate's configuration is there too, which then says how the state is sharded.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
+    let fine_tuner = fine_tuners::take_defaults(settings, draft);
+    let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
+    fine_tuner.read_format(dtype.as_ref(), draft);
     // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
-    if let Some(model) = settings.take("model_name_or_path") {
+    for model in MODELS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
         draft.ask(
             Field::Model,
             &model.place,
             format!("'{}' is a model's name, and its shape is in no file", model.text),
         );
     }
-    let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
-    for name in ["fsdp_config", "config_file"] {
-        if let Some(file) = settings.take(name).filter(|_| !(launched && name == "config_file")) {
+    let profile = fine_tuners::read_profile(settings, draft);
+    for name in ["fsdp_config", "config_file", "accelerate_config"] {
+        if let Some(file) = settings.take(name).filter(|_| !(launched && name != "fsdp_config")) {
             draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
         }
     }
-    let named = settings.take("deepspeed");
+    let named = settings.take("deepspeed").or(profile);
     let inside = settings.take_inside("deepspeed");
+    let built_in = fine_tuners::built_in_deepspeed(named.as_ref(), settings);
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);
+    fine_tuners::read_two_lengths(settings, draft);
     read_activations(settings, draft);
-    if settings.has(adapters::LLAMA_FACTORY) {
-        draft.assume(Field::Recompute, Recompute::Full, "LLaMA-Factory's default");
-    }
     frozen::read(settings, draft);
-    adapters::read(settings, draft);
-    let own = if inside.is_empty() { deepspeed } else { Some(inside) };
+    adapters::read(settings, fine_tuner, draft);
+    let own = if inside.is_empty() { deepspeed.or(built_in) } else { Some(inside) };
     match (own, named) {
         (Some(own), _) => deepspeed::read(own, draft),
         (None, Some(file)) => {
@@ -259,7 +270,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
         let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
         match (halves && replicated, all) {
             (true, true) => draft.keep_16_bits(&dtype.place),
-            (true, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
+            (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
             _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
         }
     }
@@ -267,6 +278,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     // The defaults of transformers 5.24.
     let default = "the Trainer's default";
     draft.assume(Field::MicroBatch, 8_u32, default);
+    fine_tuner.assume_micro_batches(draft);
     draft.assume(Field::Accumulate, 1_u32, default);
     draft.assume(Field::Recompute, Recompute::None, default);
 }
@@ -276,20 +288,22 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         draft.take(Field::Precision, Precision::Bf16, &pure.place);
         return draft.keep_16_bits(&pure.place);
     }
-    let formats = [Precision::Bf16, Precision::Fp16].map(|format| (format, settings.take(format.word())));
-    let on = formats.iter().find_map(|(format, setting)| {
-        let setting = setting.as_ref().filter(|setting| setting.text.eq_ignore_ascii_case("true"))?;
-        Some((*format, setting))
-    });
-    match on {
-        Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
-        None => {
-            draft.assume(
-                Field::Precision,
-                Precision::Fp32,
-                "neither bf16 nor fp16 is on, and the Trainer's default is fp32",
-            );
-        }
+    let [bf16, fp16] = [Precision::Bf16, Precision::Fp16].map(|format| settings.take(format.word()));
+    let is_on = |setting: &&Setting| setting.text.eq_ignore_ascii_case("true");
+    let launched = settings.take("mixed_precision").filter(|launched| launched.text != "no");
+    if let Some(on) = bf16.as_ref().filter(is_on) {
+        draft.take(Field::Precision, Precision::Bf16, &on.place);
+    } else if let Some(on) = fp16.as_ref().filter(is_on) {
+        draft.take(Field::Precision, Precision::Fp16, &on.place);
+    } else if let Some(launched) = launched {
+        // An option of `accelerate launch`, which the arguments leave alone.
+        draft.read(Field::Precision, &launched.text, &launched.place);
+    } else if let Some(off) = bf16.filter(|_| draft.value(Field::Precision).is_some()) {
+        // What a program has by default is switched off.
+        draft.take(Field::Precision, Precision::Fp32, &off.place);
+    } else {
+        let why = "neither bf16 nor fp16 is on, and the Trainer's default is fp32";
+        draft.assume(Field::Precision, Precision::Fp32, why);
     }
 }
 
@@ -371,6 +385,10 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     }
     // Switched on in both places, the blocks would be wrapped twice.
     lines.extend(adapters::write(writer));
+    if writer.plan().tuning.freezes() {
+        // Beside TRL's keys of adapters stand those of its SFTConfig, which has 1,024 tokens by default.
+        lines.extend(writer.line("max_length", Field::Sequence));
+    }
     writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));

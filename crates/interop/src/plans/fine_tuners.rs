@@ -1,0 +1,235 @@
+//! Programs of fine-tuning that start the Trainer with defaults of their own: LLaMA-Factory, ms-swift, TRL and others.
+//!
+//! Not for their names of what the Trainer has too ([`super::trainer`]) nor for those of adapters ([`super::adapters`]).
+
+use shardscope_engine::plan::{LoraTarget, LoraTargets, Optimizer, Precision, Recompute, TrainMethod};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+
+/// A program, known by the words that start it or by a key that it alone has.
+#[derive(Debug)]
+pub(super) struct FineTuner {
+    /// As reports name it.
+    name: &'static str,
+    /// Words that start it, one behind the other.
+    command: &'static [&'static str],
+    /// Keys that it alone has.
+    keys: &'static [&'static str],
+    /// What a plan has where its arguments are silent.
+    defaults: &'static [(Field, Value)],
+    /// The rank of adapters and the matrices that have them, likewise.
+    adapters: (u32, LoraTargets),
+    /// Whether products have the format in which weights are loaded.
+    computes_as_stored: bool,
+    /// The fewest sequences of a step, where the program accumulates as many.
+    fewest_sequences: Option<u32>,
+}
+
+const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTarget::Query).with(LoraTarget::Value);
+
+/// What the Trainer trains where nobody says more: PEFT's defaults of Llama, and TRL's of a rank.
+const OTHER: FineTuner = FineTuner {
+    name: "TRL",
+    command: &[],
+    keys: &[],
+    defaults: &[],
+    adapters: (16, QUERIES_AND_VALUES),
+    computes_as_stored: false,
+    fewest_sequences: None,
+};
+
+const FINE_TUNERS: &[FineTuner] = &[
+    // src/llamafactory/hparams and model/model_utils/checkpointing.py of hiyouga/LLaMA-Factory 0.9.
+    FineTuner {
+        name: "LLaMA-Factory",
+        command: &["llamafactory-cli", "train"],
+        keys: &["finetuning_type"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Lora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Sequence, Value::Count(2048)),
+        ],
+        adapters: (8, LoraTargets::ALL),
+        ..OTHER
+    },
+    // docs/source_en/Instruction/Command-line-parameters.md and swift/trainers/arguments.py of modelscope/ms-swift 3.
+    FineTuner {
+        name: "ms-swift",
+        command: &["swift", "sft"],
+        keys: &["train_type", "tuner_type", "sft_type"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Lora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Precision, Value::Word(Precision::Bf16.to_word())),
+            (Field::MicroBatch, Value::Count(1)),
+        ],
+        adapters: (8, LoraTargets::ALL),
+        computes_as_stored: true,
+        fewest_sequences: Some(16),
+    },
+    // qlora.py of artidoro/qlora.
+    FineTuner {
+        name: "qlora.py",
+        keys: &["source_max_len", "target_max_len"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Qlora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::MicroBatch, Value::Count(1)),
+            (Field::Accumulate, Value::Count(16)),
+            (Field::Optimizer, Value::Word(Optimizer::Adam.to_word())),
+            (Field::PagedOptimizer, Value::Switch(true)),
+        ],
+        adapters: (64, LoraTargets::ALL),
+        ..OTHER
+    },
+    // llava/train/train.py of haotian-liu/LLaVA.
+    FineTuner {
+        name: "LLaVA",
+        keys: &["lora_enable"],
+        defaults: &[(Field::Sequence, Value::Count(512))],
+        adapters: (64, LoraTargets::ALL),
+        ..OTHER
+    },
+    // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.
+    FineTuner {
+        name: "DeepSpeed-Chat",
+        keys: &["zero_stage"],
+        defaults: &[
+            (Field::Precision, Value::Word(Precision::Fp16.to_word())),
+            (Field::MicroBatch, Value::Count(16)),
+            (Field::Sequence, Value::Count(512)),
+        ],
+        computes_as_stored: true,
+        ..OTHER
+    },
+    // trl/trainer/sft_config.py of huggingface/trl since 0.20.
+    FineTuner {
+        command: &["trl", "sft"],
+        keys: &["use_peft", "accelerate_config", "packing_strategy", "assistant_only_loss", "completion_only_loss"],
+        defaults: &[
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Precision, Value::Word(Precision::Bf16.to_word())),
+            (Field::Sequence, Value::Count(1024)),
+        ],
+        ..OTHER
+    },
+];
+
+/// The setting that holds the words by which a script starts a program: no tool has one with a space.
+const STARTED: &str = "started by";
+
+/// Whether a script starts one of them.
+pub fn start_in(text: &str) -> bool {
+    text.lines().any(|line| start(line.split_whitespace()).is_some())
+}
+
+/// The words that start one of them.
+pub fn start<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let words: Vec<&str> = words.into_iter().collect();
+    let commands = FINE_TUNERS.iter().map(|program| program.command).filter(|command| !command.is_empty());
+    let started = commands.filter(|command| words.windows(command.len()).any(|some| some == *command));
+    started.map(|command| command.join(" ")).next()
+}
+
+/// Keeps the words by which a script starts a program.
+pub fn note_start<'a>(settings: &mut ToolSettings, words: impl IntoIterator<Item = &'a str>) {
+    if let Some(command) = start(words) {
+        settings.put(STARTED, &command, &command);
+    }
+}
+
+/// The program that arguments are of, with its defaults assumed.
+pub fn take_defaults(settings: &mut ToolSettings, draft: &mut PlanDraft) -> &'static FineTuner {
+    let started = settings.take(STARTED);
+    let is_started = |program: &&FineTuner| {
+        started.as_ref().is_some_and(|started| started.text.split(' ').eq(program.command.iter().copied()))
+    };
+    let has_key = |program: &&FineTuner| program.keys.iter().any(|key| settings.has(key));
+    let Some(program) = FINE_TUNERS.iter().find(is_started).or_else(|| FINE_TUNERS.iter().find(has_key)) else {
+        return &OTHER;
+    };
+    for (field, value) in program.defaults {
+        draft.assume(*field, value.clone(), program.default());
+    }
+    program
+}
+
+impl FineTuner {
+    /// What assumptions say of its defaults.
+    pub fn default(&self) -> String {
+        format!("{}'s default", self.name)
+    }
+
+    /// The format of the products, where the weights' says it.
+    pub fn read_format(&self, weights: Option<&Setting>, draft: &mut PlanDraft) {
+        if let Some(weights) = weights.filter(|_| self.computes_as_stored) {
+            let halves = ["bf16", "bfloat16"].contains(&weights.text.as_str());
+            draft.take(Field::Precision, if halves { Precision::Bf16 } else { Precision::Fp16 }, &weights.place);
+        }
+    }
+
+    /// What adapters have where nothing says it.
+    pub fn assume_adapters(&self, draft: &mut PlanDraft) {
+        let (rank, targets) = self.adapters;
+        draft.assume(Field::LoraRank, rank, self.default());
+        let whose = if targets == QUERIES_AND_VALUES { "PEFT's default of Llama".to_owned() } else { self.default() };
+        draft.assume(Field::LoraTargets, targets, whose);
+    }
+
+    /// As many micro-batches as reach the fewest sequences of its steps.
+    pub fn assume_micro_batches(&self, draft: &mut PlanDraft) {
+        if let (Some(fewest), Some(devices)) = (self.fewest_sequences, draft.devices()) {
+            let at_once = draft.ranks(Field::MicroBatch).saturating_mul(devices).max(1);
+            let why = format!("{}, at least {fewest} sequences a step", self.default());
+            draft.assume(Field::Accumulate, fewest.div_ceil(at_once), why);
+        }
+    }
+}
+
+/// The sequence of `qlora.py`: what is read and what is answered, each cut to a length of its own.
+pub fn read_two_lengths(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [source, target] = ["source_max_len", "target_max_len"].map(|name| settings.take(name));
+    let Some(place) = source.as_ref().or(target.as_ref()).map(|either| either.place.clone()) else { return };
+    let length = |said: Option<Setting>, default: u32| said.map_or(Some(default), |said| said.text.parse().ok());
+    match length(source, 1024).zip(length(target, 256)).and_then(|(source, target)| source.checked_add(target)) {
+        Some(both) => draft.take(Field::Sequence, both, &format!("{place} + target_max_len")),
+        None => draft.refuse(&place, "the two lengths are no numbers of tokens", Field::Sequence),
+    }
+}
+
+/// DeepSpeed's configuration that a program has built in: named by its stage (`zero2`), or said by its own arguments.
+pub fn built_in_deepspeed(named: Option<&Setting>, settings: &mut ToolSettings) -> Option<ToolSettings> {
+    let mut config = ToolSettings::new(&settings.file);
+    if let Some(stage) = settings.take("zero_stage") {
+        config.put("zero_optimization.stage", &stage.text, "zero_stage");
+        if settings.take("offload").is_some_and(|offload| offload.text == "true") {
+            for part in ["offload_optimizer", "offload_param"] {
+                config.put(&format!("zero_optimization.{part}.device"), "cpu", "offload");
+            }
+        }
+        return Some(config);
+    }
+    let stage = named?.text.strip_prefix("zero").filter(|stage| ["0", "1", "2", "3"].contains(stage))?;
+    config.put("zero_optimization.stage", stage, &format!("deepspeed {}", named?.text));
+    Some(config)
+}
+
+/// TRL's configuration of Accelerate by its name, as the setting of DeepSpeed that it amounts to; one of FSDP goes into the
+/// settings, and a file stays in them.
+pub fn read_profile(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<Setting> {
+    let profile = settings.text("accelerate_config")?.to_owned();
+    let is_sharded = match profile.as_str() {
+        "single_gpu" | "multi_gpu" | "zero1" | "zero2" | "zero3" => false,
+        "fsdp1" | "fsdp2" => true,
+        _ => return None,
+    };
+    let setting = settings.take("accelerate_config")?;
+    let devices = if profile == "single_gpu" { 1_u32 } else { 8 };
+    draft.assume(Field::Devices, devices, format!("{profile} of TRL has as many processes"));
+    if is_sharded {
+        settings.put("fsdp", "full_shard", "accelerate_config");
+    }
+    profile.starts_with("zero").then_some(setting)
+}
