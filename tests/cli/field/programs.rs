@@ -140,3 +140,36 @@ fn devices_that_are_visible() {
     let alone = "CUDA_VISIBLE_DEVICES=0,1 python t.py --per_device_train_batch_size 2 --bf16 --gradient_checkpointing";
     assert_contains(&refused(&[("run.sh", alone)], ON_A100), &["no file says how many devices"]);
 }
+
+/// Two copies over two ranks each, of sequences on two ranks: 2 x 2 x 2 = 8 devices, and a copy's shards lie over 2 x 2.
+#[test]
+fn meshes_of_axolotl() {
+    let yaml = |mesh: &str| {
+        format!(
+            "base_model: m\ndatasets:\n  - path: d\nsequence_len: 8192\ngradient_accumulation_steps: 1\nmicro_batch_size: 1\n\
+             bf16: true\nfsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n{mesh}"
+        )
+    };
+    let read = |mesh: &str| imported(&[("full.yml", &yaml(mesh))], &format!("{ON_A100} --devices 8 --strict")).stdout;
+    let all = read("dp_replicate_size: 2\ndp_shard_size: 2\ncontext_parallel_size: 2\n");
+    assert_contains(&all, &["strategy = \"hsdp\"", "shard = 4", "context = 2"]);
+    let two = read("dp_shard_size: 4\ntensor_parallel_size: 2\n");
+    assert_contains(&two, &["strategy = \"fsdp\"", "tensor = 2"]);
+    let wrong = refused(&[("full.yml", &yaml("dp_shard_size: 3\n"))], &format!("{ON_A100} --devices 8"));
+    assert_contains(&wrong, &["dp_shard_size", "are 3 devices, not 8"]);
+    let kernels = refused(&[("full.yml", &yaml("liger_rms_norm: true\n"))], &format!("{ON_A100} --devices 8"));
+    assert_contains(&kernels, &["liger_rms_norm", "--stack"]);
+}
+
+/// What the Trainer writes down of its arguments has a section of FSDP though FSDP is off.
+#[test]
+fn arguments_that_the_trainer_wrote_down() {
+    let json = r#"{"per_device_train_batch_size": 4, "bf16": true, "fp16": false, "use_ipex": false, "fsdp": [],
+        "fsdp_config": {"min_num_params": 0, "xla": false, "xla_fsdp_v2": false}, "deepspeed": null}"#;
+    let run = imported(&[("training_args.json", json)], &format!("{ON_A100} --devices 4 --strict"));
+    assert_contains(&run.stdout, &["strategy = \"ddp\"", "micro_batch = 4"]);
+    let yaml = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nfp16: false\nnum_processes: 4\n";
+    assert_contains(&imported(&[("acc.yaml", yaml)], &format!("{ON_A100} --strict")).stdout, &["devices = 4"]);
+    let half = yaml.replace("false", "true");
+    assert_contains(&refused(&[("acc.yaml", &half)], ON_A100), &["fp16", "mixed_precision"]);
+}

@@ -44,6 +44,7 @@ const KEYS: &[ToolKey] = &[
     only("fp8_config.enable_fsdp_float8_all_gather", OFF, "a plan gathers weights in bf16"),
     nothing("fp8_config.*", "how fp8 is scaled changes no size"),
     only("cpu", OFF, "shardscope knows training on devices alone"),
+    only("fp16", OFF, "say it by mixed_precision, the name since version 0.3"),
     only("tpu", OFF, "shardscope knows training on GPUs alone"),
     nothing("num_machines", "num_processes counts the devices of all machines"),
     nothing("compute_environment", "where it runs is said by --hardware"),
@@ -263,7 +264,8 @@ fn read_offload(fsdp: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
-fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+/// How many copies there are, and over how many ranks each lies.
+pub fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
     // 8 processes of 2 tensor ranks, replicate 2 and shard 2: each of two copies lies over two ranks.
     let [replicate, shard] = mesh;
     let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());

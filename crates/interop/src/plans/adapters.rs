@@ -40,6 +40,7 @@ const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
 const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
+pub(super) const FUSED: &str = "choose a --stack whose kernels are fused, and leave it out";
 const UNSLOTH: &str = "Unsloth's kernels are no stack's: give the run without it";
 pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
 
@@ -52,6 +53,9 @@ const KEYS: &[ToolKey] = &[
     nothing("loraplus*", "rates of learning change no size"),
     only("lora_bias", &["none"], ALONE),
     only("use_dora", OFF, ALONE),
+    only("lora_mlp_kernel", OFF, FUSED),
+    only("lora_qkv_kernel", OFF, FUSED),
+    only("lora_o_kernel", OFF, FUSED),
     only("lora*", OFF, ALONE),
     only("peft*", OFF, ALONE),
     only("modules_to_save", OFF, ALONE),

@@ -78,7 +78,7 @@ pub(super) const TRAINER: Harmless = &[
         &[
             "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler*",
             "warmup_*", "num_warmup_steps", "num_train_epochs", "max_steps", "label_smoothing_factor", "neftune_noise_alpha", "seed",
-            "data_seed", "average_tokens_across_devices", "min_lr", "min_lr_ratio", "cosine_min_lr_ratio", "optim_args",
+            "data_seed", "average_tokens_across_devices", "min_lr", "min_lr_ratio", "cosine_min_lr_ratio", "optim_args", "loss_watchdog_*",
         ],
     ),
     (
@@ -90,7 +90,7 @@ pub(super) const TRAINER: Harmless = &[
             "template", "chat_template*", "max_train_samples", "max_samples", "tokenized_path", "lazy_preprocess",
             "accelerator_config.*", "assistant_only_loss", "completion_only_loss", "trust_remote_code", "eos_token", "pad_token",
             "enable_thinking", "default_system", "system", "tool_format", "train_on_prompt", "train_on_source", "mask_history", "buffer_size",
-            "preprocessing_batch_size", "media_dir", "model_author", "model_name", "truncation_*", "shuffle_dataset", "add_version", "mix_strategy", "interleave_probs",
+            "preprocessing_batch_size", "media_dir", "model_author", "model_name", "truncation_*", "shuffle_dataset", "shuffle_merged_datasets", "add_version", "mix_strategy", "interleave_probs",
         ],
     ),
     (

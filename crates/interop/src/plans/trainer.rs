@@ -4,7 +4,7 @@ use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, 
 use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate;
-use super::adapters;
+use super::adapters::{self, FUSED};
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::fine_tuners;
@@ -42,7 +42,7 @@ const KEYS: &[ToolKey] = &[
     ),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
     only("no_cuda", OFF, "shardscope knows training on devices alone"),
-    only("use_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    only("use_liger_kernel", OFF, FUSED),
     only("auto_find_batch_size", OFF, "say the batch by --micro-batch, and switch it off"),
     only("adafactor", OFF, "say the optimizer by --optimizer, and switch it off"),
     only("optim_target_modules", OFF, "a plan projects no gradients"),
@@ -104,6 +104,9 @@ const OTHERS: &[ToolKey] = &[
     number("context_length", Field::Sequence),
     number("world_size", Field::Devices),
     number("num_processes", Field::Devices),
+    number("tensor_parallel_size", Field::Tensor),
+    number("context_parallel_size", Field::Context),
+    number("sequence_parallel_degree", Field::Context),
     words(
         "disable_gradient_checkpointing",
         Field::Recompute,
@@ -120,8 +123,11 @@ const OTHERS: &[ToolKey] = &[
     only("attn_implementation", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
     only("attn_impl", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
     only("flash_attn", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
-    only("enable_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
-    only("use_liger", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    only("enable_liger_kernel", OFF, FUSED),
+    only("use_liger", OFF, FUSED),
+    only("liger_*", OFF, FUSED),
+    only("cut_cross_entropy", OFF, FUSED),
+    only("use_ipex", OFF, "shardscope knows training on GPUs alone"),
     nothing("use_flash_attention_2", "the stack says which attention runs"),
     nothing("use_flash_attn", "the stack says which attention runs"),
 ];
@@ -320,15 +326,20 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = setting else {
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
         draft.assume(Field::Strategy, Value::id("ddp"), why);
-        return table::leave(&[], inside, draft);
+        return inside.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, "FSDP is off"));
     };
+    let mesh = ["dp_replicate_size", "dp_shard_size"].map(|name| settings.take(name));
     // `"full_shard auto_wrap offload"`, or a list of the same words.
     let text = setting.text.to_lowercase();
     let split = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
     match STRATEGIES.iter().find(|(name, ..)| words.contains(name)) {
         Some((_, first, over)) => {
-            draft.shard(*first, over.clone(), &setting.place);
+            if mesh.iter().any(Option::is_some) {
+                accelerate::read_mesh(*first, &mesh, &setting.place, draft);
+            } else {
+                draft.shard(*first, over.clone(), &setting.place);
+            }
             draft.unsynchronised = first.is_some().then(|| setting.place.clone());
         }
         None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
