@@ -90,6 +90,21 @@ fn files_say_what_is_on_the_host_and_with_how_many_threads() {
     let run = home.run("import plan ds.sh ds.json --model llama-2-7b --hardware a100-80gb-dgx");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_contains(&run.stdout, &["offload = \"optimizer\"", "host_threads = 16"]);
+    // torchrun gives each of several processes one thread, whoever's stack runs in them.
+    let script = |launcher: &str| {
+        let text = format!(
+            "{launcher} train.py --output_dir out --per_device_train_batch_size 1 --bf16 true --deepspeed ds.json\n"
+        );
+        home.write("torchrun.sh", &text);
+        let run = home.run("import plan torchrun.sh ds.json --model llama-2-7b --hardware a100-80gb-dgx");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    assert_contains(&script("torchrun --nproc_per_node 4"), &["host_threads = 1"]);
+    assert_contains(&script("CUDA_VISIBLE_DEVICES=0,1 accelerate launch"), &["host_threads = 1"]);
+    for open in ["torchrun --nproc_per_node 1", "deepspeed --num_gpus 4"] {
+        assert!(!script(open).contains("host_threads"), "{open}");
+    }
 }
 
 /// Memory of the host is page-locked where a file says so, and where a tool does it by default: DeepSpeed did not before 0.19.6. Of

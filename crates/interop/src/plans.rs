@@ -249,13 +249,28 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
     Ok(tool)
 }
 
-/// Threads of the host for each process: as a script sets them, or the cores that DeepSpeed's launcher divides among them.
+/// Threads of the host for each process: as a script sets them, the cores that DeepSpeed's launcher divides among them, or
+/// the one that torchrun gives each.
 fn read_threads(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if let Some(threads) = settings.take(launcher::THREADS) {
         draft.read(Field::HostThreads, &threads.text, &threads.place);
     } else if let Some(bound) = settings.take("bind_cores_to_rank").filter(|bound| bound.text != "false") {
         draft.bound_cores = Some(bound.place);
     }
+    if let Some(torchrun) = settings.take(launcher::TORCHRUN) {
+        draft.one_thread = Some(torchrun.place);
+    }
+}
+
+/// The threads that a launcher gives each process, where nothing else says them and an update on the host needs them.
+fn launched_threads(scenario: &Scenario, draft: &mut PlanDraft) -> Option<(u32, String)> {
+    let processes = scenario.devices_on_node();
+    if let Some(place) = draft.bound_cores.take() {
+        return Some(((scenario.cluster.host_cores() / processes).max(1), place));
+    }
+    let place = draft.one_thread.take()?;
+    let matters = scenario.updated_on_host().get() > 0.0 && scenario.host_threads().most.is_some();
+    (processes > 1 && matters).then(|| (1, format!("{place}, for each of several processes")))
 }
 
 /// The way out where no file says how many devices there are.
@@ -304,8 +319,9 @@ fn finish(
     let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();
     let mut scenario = library.resolve(&file).map_err(refused)?;
-    if let (Some(place), None) = (draft.bound_cores.take(), draft.value(Field::HostThreads)) {
-        let threads = (scenario.cluster.host_cores() / scenario.devices_on_node()).max(1);
+    if draft.value(Field::HostThreads).is_none()
+        && let Some((threads, place)) = launched_threads(&scenario, &mut draft)
+    {
         draft.take(Field::HostThreads, threads, &place);
         file.put(Field::HostThreads, Some(threads.into()));
         scenario = library.resolve(&file).map_err(refused)?;

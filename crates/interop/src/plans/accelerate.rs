@@ -170,6 +170,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     if draft.value(Field::Precision).is_some() && settings.text("mixed_precision") == Some("no") {
         settings.take("mixed_precision");
     }
+    // `accelerate launch` starts the processes of one machine by torchrun, DeepSpeed's too.
+    if settings.text("num_machines").is_none_or(|machines| machines == "1") {
+        draft.one_thread = Some(format!("{}: torchrun", settings.file));
+    }
     let kind = settings.take("distributed_type");
     let mut inside = settings.take_inside("deepspeed_config");
     let mut fsdp = settings.take_inside("fsdp_config");

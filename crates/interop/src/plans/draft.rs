@@ -37,6 +37,8 @@ pub(crate) struct PlanDraft {
     pub layers_per_stage: Option<(u32, String)>,
     /// What divides a node's cores among its processes.
     pub bound_cores: Option<String>,
+    /// What gives each of several processes of a node one thread.
+    pub one_thread: Option<String>,
     /// Layers that are trained, where a file says so: how many stay as they are depends on the model.
     pub free_layers: Option<(FreeLayers, String)>,
     /// Devices of the nodes, where the user says these.

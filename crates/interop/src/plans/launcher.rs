@@ -1,5 +1,5 @@
 //! Counts the devices of a script's job from the options of `torchrun`, `accelerate launch`, `deepspeed`, `mpirun` and
-//! `srun`, and from the script's `#SBATCH` lines.
+//! `srun`, from variables and from the script's `#SBATCH` lines.
 //!
 //! Not for the program's own arguments.
 
@@ -24,8 +24,6 @@ pub(super) struct LaunchCommand<'a> {
     pub text: &'a str,
     /// What the script sets.
     pub variables: &'a BTreeMap<String, String>,
-    /// Whether a process starts on each visible device where no count is given.
-    pub each_visible: bool,
 }
 
 impl LaunchCommand<'_> {
@@ -38,18 +36,29 @@ impl LaunchCommand<'_> {
         listed(self.variable(VISIBLE)?)
     }
 
-    /// The devices of a job that has those of each node: of several, one process drives all or one, unless its launcher
-    /// starts one for each.
-    fn of_visible(&self) -> Option<u32> {
-        let each = self.visible().filter(|count| *count == 1 || self.each_visible)?;
-        Some(per_node(Some(&each.to_string()), self.variable("NNODES"), self)?.0)
+    /// Whether one of some programs is started.
+    fn starts(&self, programs: &[&str]) -> bool {
+        self.words.iter().any(|word| programs.contains(&word.as_str()))
     }
 }
 
-/// Whether a command is of a launcher that starts a process on each visible device.
-pub(super) fn starts_each_visible(words: &[String]) -> bool {
-    words.iter().any(|word| ["llamafactory-cli", "deepspeed", "trl", "axolotl", "accelerate"].contains(&word.as_str()))
-}
+/// Launchers that start a process on each visible device, unless a file or a count says otherwise.
+const ON_EACH: [&str; 5] = ["llamafactory-cli", "deepspeed", "trl", "axolotl", "accelerate"];
+
+/// Those whose processes torchrun starts, or its module.
+const BY_TORCHRUN: [&str; 8] = [
+    TORCHRUN,
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "accelerate",
+    "llamafactory-cli",
+    "trl",
+    "swift",
+    "axolotl",
+];
+
+/// What a script's threads of each process are read from where it sets none: torchrun gives one to each of several.
+pub(super) const TORCHRUN: &str = "torchrun";
 
 /// The variable that sets how many threads of the host each process has.
 pub(super) const THREADS: &str = "OMP_NUM_THREADS";
@@ -76,21 +85,35 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
         .or_else(|| Some((of_variables()?.0, "NPROC_PER_NODE")))
         .or_else(|| of_slurm(launch.words, "srun"))
         .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"))
-        .or_else(|| Some((launch.of_visible()?, VISIBLE)));
+        .or_else(|| Some((of_visible(settings, launch)?, VISIBLE)));
     if let Some((count, place)) = count {
         settings.put("world_size", &count.to_string(), place);
     }
 }
 
-/// Puts the threads of each process into the settings, where the script sets them to a number or to the processors of its task.
+/// Puts the threads of each process into the settings, where the script sets them to a number or to the processors of its
+/// task, or the launcher that does.
 pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
-    let Some(said) = launch.variable(THREADS) else { return };
+    let Some(said) = launch.variable(THREADS) else {
+        if launch.starts(&BY_TORCHRUN) {
+            settings.put(TORCHRUN, "true", TORCHRUN);
+        }
+        return;
+    };
     let head = heads(launch.text);
     let of_task = || option(&head, ["--cpus-per-task", "-c"]);
     let text = if said.contains("SLURM_CPUS_PER_TASK") { of_task() } else { Some(said) };
     if let Some(threads) = text.and_then(|text| text.parse::<u32>().ok()).filter(|threads| *threads > 0) {
         settings.put(THREADS, &threads.to_string(), THREADS);
     }
+}
+
+/// The devices of a job that has those of each node: of several, one process drives all or one, unless its launcher starts
+/// one for each.
+fn of_visible(settings: &ToolSettings, launch: &LaunchCommand<'_>) -> Option<u32> {
+    let on_each = launch.starts(&ON_EACH) && !["config_file", "hostfile"].iter().any(|file| settings.has(file));
+    let each = launch.visible().filter(|count| *count == 1 || on_each)?;
+    Some(per_node(Some(&each.to_string()), launch.variable("NNODES"), launch)?.0)
 }
 
 /// `torchrun --nproc_per_node 8`: one node, unless `--nnodes` or the job's head says how many.
@@ -180,8 +203,7 @@ mod tests {
             settings.put(name, value, name);
         }
         let variables = set(variables);
-        let each_visible = starts_each_visible(&words);
-        let launch = LaunchCommand { words: &words, text: script, variables: &variables, each_visible };
+        let launch = LaunchCommand { words: &words, text: script, variables: &variables };
         count_devices(&mut settings, &launch);
         settings.text("world_size").map(str::to_owned)
     }
@@ -192,8 +214,10 @@ mod tests {
         let threads = |text: &str, said: Option<&str>| {
             let mut settings = ToolSettings::new("run.sh");
             let variables = set(&said.map(|said| (THREADS, said)).into_iter().collect::<Vec<_>>());
-            let launch = LaunchCommand { words: &[], text, variables: &variables, each_visible: false };
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            let launch = LaunchCommand { words: &words, text, variables: &variables };
             count_threads(&mut settings, &launch);
+            assert_eq!(settings.has(TORCHRUN), said.is_none(), "{text}");
             settings.text(THREADS).map(str::to_owned)
         };
         let head = "#SBATCH --cpus-per-task=16\ntorchrun train.py";

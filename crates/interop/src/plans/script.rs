@@ -67,11 +67,8 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     }
     let words = words.concat();
     fine_tuners::note_start(&mut settings, words.iter().map(String::as_str));
-    // A file says how many processes there are.
-    let each_visible =
-        launcher::starts_each_visible(&words) && !["config_file", "hostfile"].iter().any(|file| settings.has(file));
     // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
-    let launch = LaunchCommand { words: &words, text, variables: &shell.values, each_visible };
+    let launch = LaunchCommand { words: &words, text, variables: &shell.values };
     launcher::count_devices(&mut settings, &launch);
     launcher::count_threads(&mut settings, &launch);
     Some(settings)
@@ -81,18 +78,18 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
 /// which begins at a file of Python or at a module; nothing where a script does not run it.
 pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettings; 2]> {
     let mut shell = Shell::default();
-    let after = |words: Vec<String>| {
+    let behind = |words: Vec<String>| {
         let at = words.windows(launcher.len()).position(|some| some.iter().eq(launcher))?;
-        Some(words[at + launcher.len()..].to_vec())
+        Some((words, at + launcher.len()))
     };
-    let commands = statements(text).into_iter().filter_map(|statement| after(shell.execute(&statement)?));
-    let words = commands.last()?;
+    let commands = statements(text).into_iter().filter_map(|statement| behind(shell.execute(&statement)?));
+    let (words, begin) = commands.last()?;
     let is_module = |word: &String| word == "-m" || word == "--module";
-    let start = words.iter().position(|word| is_module(word) || is_python(word)).unwrap_or(words.len());
-    let (options, program) = words.split_at(start);
+    let behind = &words[begin..];
+    let start = behind.iter().position(|word| is_module(word) || is_python(word)).unwrap_or(behind.len());
+    let (options, program) = behind.split_at(start);
     let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
-    let each_visible = !options.has("config_file");
-    let launch = LaunchCommand { words: &words, text, variables: &shell.values, each_visible };
+    let launch = LaunchCommand { words: &words, text, variables: &shell.values };
     launcher::count_devices(&mut options, &launch);
     launcher::count_threads(&mut options, &launch);
     Some([options, program])
