@@ -185,8 +185,11 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
     }
     for (tool, known) in [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)] {
         if (script::runs(known, text) || tool == Tool::Trainer && fine_tuners::start_in(text))
-            && let Some(settings) = script::arguments(known, name, text)
+            && let Some(mut settings) = script::arguments(known, name, text)
         {
+            if fine_tuners::is_started(&settings, "axolotl") {
+                settings = adapters::of_axolotl(settings);
+            }
             return Ok(vec![(tool, settings)]);
         }
     }
@@ -230,6 +233,17 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         && options.take("config_file").is_some()
     {
         options.fall_back(std::mem::replace(file, ToolSettings::new("")));
+        read.pop();
+    }
+    // A script may start a program with a file, before which its own options go.
+    if let [(Tool::Trainer, one), (Tool::Trainer, other)] = &mut read[..]
+        && fine_tuners::names_file(one) != fine_tuners::names_file(other)
+    {
+        if fine_tuners::names_file(other) {
+            std::mem::swap(one, other);
+        }
+        one.take(fine_tuners::CONFIG);
+        one.fall_back(std::mem::replace(other, ToolSettings::new("")));
         read.pop();
     }
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();

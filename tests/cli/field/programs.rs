@@ -173,3 +173,44 @@ fn arguments_that_the_trainer_wrote_down() {
     let half = yaml.replace("false", "true");
     assert_contains(&refused(&[("acc.yaml", &half)], ON_A100), &["fp16", "mixed_precision"]);
 }
+
+/// A script that names a file says how many processes there are, and its options go before the file's.
+#[test]
+fn a_script_that_starts_a_program_with_a_file() {
+    let factory = "model_name_or_path: m\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
+                   per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n";
+    let axolotl = "base_model: m\ndatasets:\n  - path: d\nsequence_len: 4096\nadapter: lora\nlora_r: 32\n\
+                   gradient_accumulation_steps: 4\nmicro_batch_size: 2\nbf16: true\n";
+    let trl = "model_name_or_path: m\nper_device_train_batch_size: 4\n";
+    for (script, name, file, said) in [
+        (
+            "FORCE_TORCHRUN=1 llamafactory-cli train sft.yaml",
+            "sft.yaml",
+            factory,
+            &["micro_batch = 1", "devices = 2"][..],
+        ),
+        ("axolotl train full.yml --micro-batch-size 1", "full.yml", axolotl, &["micro_batch = 1", "lora_rank = 32"]),
+        ("trl sft --config sft.yaml", "sft.yaml", trl, &["micro_batch = 4", "sequence = 1024"]),
+    ] {
+        let script = format!("export CUDA_VISIBLE_DEVICES=0,1\n{script}\n");
+        let run = imported(&[("run.sh", &script), (name, file)], &format!("{ON_A100} --strict"));
+        assert_contains(&run.stdout, said);
+        assert_contains(&run.stdout, &["devices = 2"]);
+        assert_contains(&refused(&[("run.sh", &script)], ON_A100), &[&format!("'{name}' is a file that says more")]);
+    }
+}
+
+/// PEFT's own example: weights of four bits under a name of its own, and adapters on every matrix.
+#[test]
+fn peft_s_example() {
+    let script = "accelerate launch --config_file acc.yaml train.py --model_name_or_path m --max_seq_len 2048 --bf16 True \
+                  --packing True --per_device_train_batch_size 2 --gradient_accumulation_steps 2 --gradient_checkpointing True \
+                  --use_reentrant True --splits train,test --use_peft_lora True --lora_r 8 --use_4bit_quantization True \
+                  --use_nested_quant True --bnb_4bit_quant_storage_dtype bfloat16";
+    let yaml = "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 2\nfsdp_config:\n  fsdp_version: 1\n  \
+                fsdp_sharding_strategy: FULL_SHARD\n";
+    let run = imported(&[("run.sh", script), ("acc.yaml", yaml)], &format!("{ON_A100} --strict"));
+    let said =
+        ["train = \"lora\"", "lora_rank = 8", "lora_targets = \"all\"", "frozen_format = \"nf4\"", "devices = 2"];
+    assert_contains(&run.stdout, &said);
+}

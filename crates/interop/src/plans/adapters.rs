@@ -21,8 +21,9 @@ pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
 const AXOLOTL: &str = "adapter";
 
 /// Switches for adapters, and for adapters beside weights of four bits.
-const SWITCHES: [(&str, TrainMethod); 4] = [
+const SWITCHES: [(&str, TrainMethod); 5] = [
     ("use_peft", TrainMethod::Lora),
+    ("use_peft_lora", TrainMethod::Lora),
     ("use_lora", TrainMethod::Lora),
     ("lora_enable", TrainMethod::Lora),
     ("q_lora", TrainMethod::Qlora),
@@ -35,7 +36,12 @@ const RANKS: [&str; 4] = ["lora_r", "lora_rank", "lora_dim", "r"];
 const TARGETS: [&str; 4] = ["lora_target_modules", "lora_target", "target_modules", "lora_modules"];
 
 /// Switches for weights of few bits, and keys that count the bits.
-const SWITCHED: [(&str, FrozenFormat); 2] = [("load_in_4bit", FrozenFormat::Nf4), ("load_in_8bit", FrozenFormat::Int8)];
+const SWITCHED: [(&str, FrozenFormat); 4] = [
+    ("load_in_4bit", FrozenFormat::Nf4),
+    ("load_in_8bit", FrozenFormat::Int8),
+    ("use_4bit_quantization", FrozenFormat::Nf4),
+    ("use_8bit_quantization", FrozenFormat::Int8),
+];
 const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
@@ -76,6 +82,8 @@ const KEYS: &[ToolKey] = &[
     only("bnb_4bit_quant_type", &["nf4"], ALONE),
     nothing("bnb_4bit_*", BLOCKS),
     nothing("double_quant*", BLOCKS),
+    nothing("use_nested_quant", BLOCKS),
+    only("use_loftq", OFF, ALONE),
 ];
 
 /// Whether a switch is on.

@@ -92,6 +92,9 @@ const FINE_TUNERS: &[FineTuner] = &[
         adapters: (64, LoraTargets::ALL),
         ..OTHER
     },
+    // examples/sft of huggingface/peft.
+    FineTuner { name: "PEFT's example", keys: &["use_peft_lora"], adapters: (64, LoraTargets::ALL), ..OTHER },
+    FineTuner { name: "axolotl", command: &["axolotl", "train"], ..OTHER },
     // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.
     FineTuner {
         name: "DeepSpeed-Chat",
@@ -120,24 +123,43 @@ const FINE_TUNERS: &[FineTuner] = &[
 /// The setting that holds the words by which a script starts a program: no tool has one with a space.
 const STARTED: &str = "started by";
 
+/// The setting that names the file with a program's other settings.
+pub const CONFIG: &str = "config";
+
 /// Whether a script starts one of them.
 pub fn start_in(text: &str) -> bool {
     text.lines().any(|line| start(line.split_whitespace()).is_some())
 }
 
-/// The words that start one of them.
-pub fn start<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+/// The words that start one of them, and the file that may follow.
+pub fn start<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<(String, Option<&'a str>)> {
     let words: Vec<&str> = words.into_iter().collect();
-    let commands = FINE_TUNERS.iter().map(|program| program.command).filter(|command| !command.is_empty());
-    let started = commands.filter(|command| words.windows(command.len()).any(|some| some == *command));
-    started.map(|command| command.join(" ")).next()
+    let mut commands = FINE_TUNERS.iter().map(|program| program.command).filter(|command| !command.is_empty());
+    commands.find_map(|command| {
+        let at = words.windows(command.len()).position(|some| some == command)?;
+        let file = words.get(at + command.len()).copied().filter(|word| !word.starts_with('-'));
+        Some((command.join(" "), file))
+    })
 }
 
-/// Keeps the words by which a script starts a program.
+/// Keeps what starts a program.
 pub fn note_start<'a>(settings: &mut ToolSettings, words: impl IntoIterator<Item = &'a str>) {
-    if let Some(command) = start(words) {
+    if let Some((command, file)) = start(words) {
         settings.put(STARTED, &command, &command);
+        if let Some(file) = file {
+            settings.put(CONFIG, file, &command);
+        }
     }
+}
+
+/// Whether settings are a script's that starts a program with a file.
+pub fn names_file(settings: &ToolSettings) -> bool {
+    settings.has(STARTED) && settings.has(CONFIG)
+}
+
+/// Whether settings are of a program that a script starts.
+pub fn is_started(settings: &ToolSettings, name: &str) -> bool {
+    settings.text(STARTED).is_some_and(|started| started.starts_with(name))
 }
 
 /// The program that arguments are of, with its defaults assumed.

@@ -89,7 +89,7 @@ pub(super) const TRAINER: Harmless = &[
             "length_column_name", "ignore_data_skip", "preprocessing_num_workers", "overwrite_cache", "streaming",
             "template", "chat_template*", "max_train_samples", "max_samples", "tokenized_path", "lazy_preprocess",
             "accelerator_config.*", "assistant_only_loss", "completion_only_loss", "trust_remote_code", "eos_token", "pad_token",
-            "enable_thinking", "default_system", "system", "tool_format", "train_on_prompt", "train_on_source", "mask_history", "buffer_size",
+            "enable_thinking", "default_system", "system", "tool_format", "train_on_prompt", "train_on_source", "chat_template_format", "add_special_tokens", "append_concat_token", "splits", "mask_history", "buffer_size",
             "preprocessing_batch_size", "media_dir", "model_author", "model_name", "truncation_*", "shuffle_dataset", "shuffle_merged_datasets", "add_version", "mix_strategy", "interleave_probs",
         ],
     ),

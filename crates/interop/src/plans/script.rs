@@ -62,11 +62,11 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     // What is only printed counts where nothing is run: `echo $CMD`. A script that is sourced only sets the arguments.
     let words = run.or(printed).map_or_else(|| shell.lists(), |words| vec![words]);
     let mut settings = settings(file, &words);
+    let words = words.concat();
+    fine_tuners::note_start(&mut settings, words.iter().map(String::as_str));
     if settings.is_empty() {
         return None;
     }
-    let words = words.concat();
-    fine_tuners::note_start(&mut settings, words.iter().map(String::as_str));
     // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
     let launch = LaunchCommand { words: &words, text, variables: &shell.values };
     launcher::count_devices(&mut settings, &launch);

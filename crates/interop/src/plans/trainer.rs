@@ -58,6 +58,7 @@ const KEYS: &[ToolKey] = &[
     compiled("torch_compile_mode", OFF),
     compiled("torchdynamo", OFF),
     nothing("liger_kernel_config*", "no kernel of Liger's is on"),
+    nothing("use_reentrant", "how it is computed again changes no size"),
     nothing("gradient_checkpointing_kwargs*", "how it is computed again changes no size"),
     only("activation_checkpointing_kwargs.every_n_layers", &["1"], "say the share of layers by --recompute"),
     only("activation_checkpointing_kwargs.offload", OFF, "say it by --offload checkpoints, and switch it off"),
@@ -227,6 +228,7 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// Accelerate's configuration is there too, which then says how the state is sharded.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
+    let configured = fine_tuners::names_file(settings);
     let fine_tuner = fine_tuners::take_defaults(settings, draft);
     let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
     fine_tuner.read_format(dtype.as_ref(), draft);
@@ -240,8 +242,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
         );
     }
     let profile = fine_tuners::read_profile(settings, draft);
-    for name in ["fsdp_config", "config_file", "accelerate_config"] {
-        if let Some(file) = settings.take(name).filter(|_| !(launched && name != "fsdp_config")) {
+    for name in ["fsdp_config", "config_file", "accelerate_config", fine_tuners::CONFIG] {
+        let given = launched && ["config_file", "accelerate_config"].contains(&name);
+        let other = name == fine_tuners::CONFIG && !configured;
+        if !other && let Some(file) = settings.take(name).filter(|_| !given) {
             draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
         }
     }
