@@ -214,3 +214,22 @@ fn peft_s_example() {
         ["train = \"lora\"", "lora_rank = 8", "lora_targets = \"all\"", "frozen_format = \"nf4\"", "devices = 2"];
     assert_contains(&run.stdout, &said);
 }
+
+/// A model of reference, or one that judges, takes memory and time that no plan has.
+#[test]
+fn preferences_are_refused() {
+    let flags = "--model_name_or_path m --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --bf16";
+    for (command, names) in [
+        ("trl dpo", "trl dpo: 'dpo'"),
+        ("swift rlhf --rlhf_type dpo", "swift rlhf: 'rlhf'"),
+        ("llamafactory-cli train --stage kto", "--stage: 'kto'"),
+    ] {
+        let script = format!("{command} {flags}");
+        assert_contains(
+            &refused(&[("run.sh", &script)], &format!("{ON_A100} --devices 1")),
+            &[names, "no other beside"],
+        );
+    }
+    let yaml = "base_model: m\ndatasets:\n  - path: d\nsequence_len: 4096\nmicro_batch_size: 1\nrl: dpo\nbf16: true\n";
+    assert_contains(&refused(&[("dpo.yml", yaml)], &format!("{ON_A100} --devices 1")), &["rl: 'dpo'"]);
+}

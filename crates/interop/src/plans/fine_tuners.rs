@@ -120,6 +120,13 @@ const FINE_TUNERS: &[FineTuner] = &[
     },
 ];
 
+/// Commands of TRL and ms-swift that run a second model, or a trained judge, beside the one that is trained.
+const OTHER_STAGES: &[(&str, &[&str])] =
+    &[("trl", &["dpo", "kto", "grpo", "rloo", "reward"]), ("swift", &["rlhf", "dpo", "orpo", "simpo"])];
+
+/// The setting that says what is trained for, which is LLaMA-Factory's.
+const STAGE: &str = "stage";
+
 /// The setting that holds the words by which a script starts a program: no tool has one with a space.
 const STARTED: &str = "started by";
 
@@ -143,8 +150,14 @@ pub fn start<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<(String, Op
 }
 
 /// Keeps what starts a program.
-pub fn note_start<'a>(settings: &mut ToolSettings, words: impl IntoIterator<Item = &'a str>) {
-    if let Some((command, file)) = start(words) {
+pub fn note_start(settings: &mut ToolSettings, words: &[String]) {
+    let other = words.windows(2).find(|pair| {
+        OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
+    });
+    if let Some(pair) = other {
+        settings.put(STAGE, &pair[1], &pair.join(" "));
+    }
+    if let Some((command, file)) = start(words.iter().map(String::as_str)) {
         settings.put(STARTED, &command, &command);
         if let Some(file) = file {
             settings.put(CONFIG, file, &command);

@@ -63,7 +63,7 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     let words = run.or(printed).map_or_else(|| shell.lists(), |words| vec![words]);
     let mut settings = settings(file, &words);
     let words = words.concat();
-    fine_tuners::note_start(&mut settings, words.iter().map(String::as_str));
+    fine_tuners::note_start(&mut settings, &words);
     if settings.is_empty() {
         return None;
     }

@@ -77,6 +77,7 @@ const SYNCHRONISED: &[ToolKey] = &[words(
     &[("true", Value::Word(Reduction::MicroBatch.to_word())), ("false", Value::Word(Reduction::Step.to_word()))],
 )];
 
+const ONE_MODEL: &str = "a plan trains one model, and runs no other beside it";
 const SAGEMAKER: &str = "give the file of Accelerate or DeepSpeed";
 const FULL: &str = "every sequence is taken to be as long as the longest";
 
@@ -119,7 +120,8 @@ const OTHERS: &[ToolKey] = &[
     nothing("pad_to_sequence_len", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
-    only("stage", &["sft", "pt"], "a plan trains one model, and runs no other beside it"),
+    only("stage", &["sft", "pt"], ONE_MODEL),
+    only("rl", OFF, ONE_MODEL),
     // `disabled` and `eager` keep the scores of all pairs of tokens.
     only("attn_implementation", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
     only("attn_impl", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
