@@ -25,6 +25,7 @@ pub enum Reading {
 pub(super) struct Conventions {
     moves: Vec<StackMove>,
     pub zero2: Option<String>,
+    pub distributed: Option<String>,
     pub recomputes: bool,
     pub vocabulary: Option<Vocabulary>,
     stages: Vec<StageRule>,

@@ -112,7 +112,7 @@ fn experts(cells: &mut Cells<'_>, stack: &Stack, in_stage: u32, tensor: u32) -> 
 }
 
 /// The strategy of a class, and how it shards.
-fn sharding(cells: &Cells<'_>, library: &Library) -> Result<(String, Sharding), String> {
+fn sharding(cells: &mut Cells<'_>, library: &Library) -> Result<(String, Sharding), String> {
     let class = cells.row.text("strategy_class").to_lowercase();
     // Tables of adapters write `distributed data parallel+tp4`, `FSDP2 (8)+tp2`, `pp4` into the column of strategies.
     let class = match cells.row.text("strategy").split(['+', '(']).next().unwrap_or_default().trim() {
@@ -124,7 +124,12 @@ fn sharding(cells: &Cells<'_>, library: &Library) -> Result<(String, Sharding), 
     };
     // PyTorch writes NO_SHARD, DeepSpeed stage 3, ZeRO's paper ZeRO-3.
     let word = class.replace(['-', '_', ' '], "");
+    let distributed = cells.conventions().distributed.as_deref().filter(|_| word == "3d");
+    if let Some(why) = distributed {
+        cells.assume("strategy", &"zero1", why);
+    }
     let id = match word.as_str() {
+        _ if distributed.is_some() => "zero1",
         "ddp" | "dp" | "3d" | "noshard" | "zero0" | "stage0" => "ddp",
         "zero1" | "stage1" | "zero1+3d" => "zero1",
         "zero2" => cells.conventions().zero2.as_deref().unwrap_or("zero2"),
