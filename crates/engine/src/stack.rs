@@ -188,6 +188,10 @@ pub struct Stack {
     /// of activations. It is read where there is room; a job does without.
     #[serde(default)]
     pub cached_exchanges: f64,
+    /// Parameters up to which it keeps gathered weights, where it gathers a layer matrix by matrix; of a larger layer it has
+    /// these or the largest matrix. Where none are said it has all of a layer.
+    #[serde(default)]
+    pub live_parameters: Option<f64>,
     /// Whether tensor ranks have whole experts each where experts are divided among ranks, unless a plan says otherwise,
     /// and not a part of every expert.
     #[serde(default)]
@@ -435,6 +439,7 @@ impl Stack {
         check("host_adam", self.host_adam.unwrap_or_default(), 1000.0);
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
+        check("live_parameters", self.live_parameters.unwrap_or_default(), 1e15);
         if self.fp8.is_some_and(|own| own.linear().arithmetic != Format::Fp8 || own == Precision::Fp8) {
             found.push(Problem::must("fp8", "must be fp8-delayed, fp8-current, fp8-block or mxfp8"));
         }

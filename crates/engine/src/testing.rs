@@ -155,6 +155,7 @@ pub fn ideal() -> Stack {
         tensor_overlap: false,
         keeps_gathered: false,
         cached_exchanges: 0.0,
+        live_parameters: None,
         whole_experts: false,
         dispatch_format: None,
         router_format: None,

@@ -275,9 +275,9 @@ fn caveats_are_listed_under_their_key() {
     let mut app = explorer_on(&deepspeed.replace("selective", "full"));
     press(&mut app, "!");
     let Some(Layer::Page(page)) = &app.layer else { panic!("{:?}", app.notice) };
-    assert_eq!(page.title, "What the model cannot say: 2");
+    assert_eq!(page.title, "What the model cannot say: 1");
     let text = page.lines.join(" ");
-    assert!(text.contains("fp32 gradients of its share") && text.contains("plain attention"), "{text}");
+    assert!(text.contains("plain attention"), "{text}");
     let mut app = explorer();
     press(&mut app, "!");
     assert!(app.layer.is_none());

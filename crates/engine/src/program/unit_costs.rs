@@ -333,9 +333,9 @@ impl<'a> UnitCosts<'a> {
             from_host: self.loaded(fetched, pass),
             checkpoint: Bytes::ZERO,
             gather: self.unit_gather(unit, pass),
-            gathered: fetched * self.rates.storage(),
+            gathered: self.live(unit.part, fetched) * self.rates.storage(),
             gather_left: if copies_out { fetched * self.rates.storage() } else { Bytes::ZERO },
-            freed: if drops { dropped * self.rates.storage() } else { Bytes::ZERO },
+            freed: if drops { self.live(unit.part, dropped) * self.rates.storage() } else { Bytes::ZERO },
             steps,
             working: Bytes::ZERO,
             kept: Bytes::ZERO,
@@ -356,6 +356,15 @@ impl<'a> UnitCosts<'a> {
             early: if last { self.early(trained) } else { Bytes::ZERO },
             sums: if last { self.host_sums(trained) } else { Bytes::ZERO },
         }
+    }
+
+    /// Weights of a unit that are in memory at once while it is passed: all, or of a layer that is gathered matrix by matrix
+    /// what the program keeps.
+    fn live(&self, part: ModelPart, gathered: Count) -> Count {
+        let Scenario { model, stack, plan, .. } = self.rates.scenario;
+        let largest = Count::new(f64::from(model.hidden) * f64::from(model.ffn_hidden) / f64::from(plan.tensor));
+        let most = stack.live_parameters.filter(|_| part == ModelPart::Layer && self.regathers(part));
+        most.map_or(gathered, |most| gathered.min(largest.max(Count::new(most))))
     }
 
     /// Whether backward gathers a unit's weights again.

@@ -45,3 +45,20 @@ fn the_second_copy_lives_between_forward_and_backward() {
     let memory = evaluate(&scenario).memory;
     close(memory.parts.secondary_weights.get(), 2.0 * 8.0 * 12.0 * 1_048_576.0 / 4.0);
 }
+
+/// A layer of 12 x 1024^2 weights in bf16 is 24 MiB, its largest matrix 4 x 1024^2 weights, 8 MiB. A program that gathers it
+/// matrix by matrix has the largest at least, 9 MiB where it may keep as many weights, and never more than all.
+#[test]
+fn a_layer_that_is_gathered_by_its_matrices_is_never_whole() {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let gathered = |live: Option<f64>| {
+        let mut scenario = testing::scenario();
+        scenario.plan.prefetch = 0;
+        std::sync::Arc::make_mut(&mut scenario.stack).live_parameters = live;
+        evaluate(&scenario).memory.parts.gathered.get() / MIB
+    };
+    let whole = gathered(None);
+    for (live, layer) in [(1.0, 8.0), (4.5 * MIB, 9.0), (1e9, 24.0)] {
+        close(gathered(Some(live)), whole * layer / 24.0);
+    }
+}
