@@ -2,6 +2,7 @@
 //! sweeps and elasticities do ([`crate::search`]), and not for explaining or printing figures (`figures`).
 
 mod band;
+mod basis;
 mod details;
 mod evaluation;
 mod expense;
@@ -39,7 +40,7 @@ pub use window::{InOrder, WindowTotals};
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
 pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
-    summary_with(&scenario.checked()?, &Factors::default(), workspace)
+    summary_with(&workspace.checked(scenario)?, &Factors::default(), workspace)
 }
 
 /// The figures of one scenario; `None` where its step is seen to go beyond limits before it ends. The work of its units may

@@ -34,15 +34,18 @@
 //!
 //! A [`RankProgram`] lists launches in loops: launches that repeat for each micro-batch are a [`MicroBatchLoop`], as `F B`
 //! is between warm-up and cool-down, and loops that repeat for each group of as many micro-batches as ranks a [`GroupLoop`]
-//! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks.
+//! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks. On another network they
+//! are the same tasks, and only their transfers are timed anew (`retime`).
 
 mod boundary;
 pub(crate) mod build;
 mod label;
 mod memory;
+mod network_transfer;
 mod operator_layouts;
 mod pipeline;
 mod rank_program;
+mod retime;
 mod stage;
 mod stage_buffers;
 mod stage_sizes;
@@ -56,6 +59,7 @@ mod unit_costs;
 mod unit_order;
 mod unit_pass;
 mod unit_transfers;
+mod unit_work;
 mod volume;
 mod whole_units;
 
@@ -103,8 +107,8 @@ pub use task::TaskEvent;
 pub(crate) use task::{EVENTS, MAX_SERIAL_TIME, Picos};
 pub use task::{PICOS, RESOURCES, WAITS, picos, seconds, waits};
 pub(crate) use terms::{StageCost, StepTerms, transfer_counts_at_ends};
-pub(crate) use unit_costs::UnitWork;
 pub(crate) use unit_pass::PerGradients;
+pub(crate) use unit_work::UnitWork;
 pub use volume::HostCopies;
 pub use volume::Volume;
 pub use volume::{Copies, HostDirection};
@@ -118,6 +122,8 @@ pub struct Program {
     pub ranks: Vec<RankProgram>,
     /// Each rank's static memory.
     pub states: Vec<ModelState>,
+    /// The work of its units.
+    work: Option<Arc<UnitWork>>,
     /// Scratch space: the unit passes of a micro-batch.
     units: UnitList,
 }
@@ -156,6 +162,7 @@ impl Program {
                 self.states.push(state.without_pages(gone));
             }
         }
+        self.work = Some(work);
     }
 
     fn pipeline(&mut self, context: &PipelineContext<'_>) {

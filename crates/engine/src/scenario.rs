@@ -166,6 +166,12 @@ impl Scenario {
         if problems.is_empty() { Ok(Checked { scenario: self, layout: Layout::of(self) }) } else { Err(problems) }
     }
 
+    /// The same where a scenario was checked that differs in its network alone, and has this layout.
+    pub(crate) fn checked_as(&self, layout: Layout) -> Result<Checked<'_>, Vec<Problem>> {
+        let problems = check::network_problems(self);
+        if problems.is_empty() { Ok(Checked { scenario: self, layout }) } else { Err(problems) }
+    }
+
     /// The same, kept with the scenario.
     pub fn into_checked(self) -> Result<CheckedScenario, Vec<Problem>> {
         let layout = self.layout()?;

@@ -10,12 +10,18 @@ use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, PipelineDrain, RankLimits, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
+use super::basis::ProgramBasis;
 use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(super) program: Program,
+    /// What that was built for, where it may be timed anew.
+    pub(super) basis: Option<ProgramBasis>,
+    /// How many programs it has built.
+    #[cfg(test)]
+    pub(crate) builds: u32,
     pub(super) simulator: Simulator,
     /// Limits of the ranks of a run that is broken off beyond them.
     pub(super) limits: Vec<RankLimits>,
@@ -42,13 +48,46 @@ impl StepLimits {
 const SLACK: f64 = 1.0 + 1e-9;
 
 impl Workspace {
-    /// Builds the scenario's program, with the work of its units where that is known.
+    /// The scenario, checked: as far as it differs from that of the program that was built last.
+    pub(super) fn checked<'s>(&mut self, scenario: &'s Scenario) -> Result<Checked<'s>, Vec<Problem>> {
+        let known = self.basis.as_mut().and_then(|basis| basis.is_of(scenario).then_some(basis.layout));
+        known.map_or_else(|| scenario.checked(), |layout| scenario.checked_as(layout))
+    }
+
+    /// Builds the scenario's program, with the work of its units where that is known; or times the program anew that was
+    /// built last, where nothing but the network differs.
     pub(super) fn build(
         &mut self,
         scenario: &Checked,
         factors: &Factors,
         known: Option<&Arc<UnitWork>>,
     ) -> Result<(), Vec<Problem>> {
+        if !self.retime(scenario, factors) {
+            self.build_anew(scenario, factors, known)?;
+        }
+        // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
+        // their sum tells beforehand whether the clock can overflow.
+        let serial = self.program.serial();
+        if serial <= MAX_SERIAL_TIME { Ok(()) } else { Err(vec![too_long(serial)]) }
+    }
+
+    /// Times the program anew; returns whether that could be.
+    fn retime(&mut self, scenario: &Checked, factors: &Factors) -> bool {
+        let same = self.basis.as_mut().is_some_and(|basis| basis.is_of(scenario) && basis.has(factors));
+        same && self.program.retime(scenario, scenario.layout(), factors).is_some()
+    }
+
+    fn build_anew(
+        &mut self,
+        scenario: &Checked,
+        factors: &Factors,
+        known: Option<&Arc<UnitWork>>,
+    ) -> Result<(), Vec<Problem>> {
+        self.basis = None;
+        #[cfg(test)]
+        {
+            self.builds += 1;
+        }
         if let Some(crowded) = crowded(scenario) {
             return Err(vec![crowded]);
         }
@@ -56,10 +95,10 @@ impl Workspace {
         if scenario.plan.paged_optimizer {
             self.move_pages(scenario, factors, known)?;
         }
-        // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
-        // their sum tells beforehand whether the clock can overflow.
-        let serial = self.program.serial();
-        if serial <= MAX_SERIAL_TIME { Ok(()) } else { Err(vec![too_long(serial)]) }
+        // Known work is shared, so that it cannot be timed anew; and which pages move follows from a run.
+        let retimed = known.is_none() && !scenario.plan.paged_optimizer;
+        self.basis = retimed.then(|| ProgramBasis::new(scenario, factors));
+        Ok(())
     }
 
     /// Builds the program again with as many pages on the host as the device has no room for, if any. A peak does not depend
@@ -143,7 +182,7 @@ pub(super) fn run_within(
     workspace: &mut Workspace,
 ) -> Result<Option<Summary>, Vec<Problem>> {
     workspace.build(scenario, &Factors::default(), known)?;
-    let Workspace { program, simulator, limits: of_ranks } = &mut *workspace;
+    let Workspace { program, simulator, limits: of_ranks, .. } = &mut *workspace;
     let time = limits.time * SLACK;
     let end = if time < MAX_SERIAL_TIME { picos(time) } else { Picos::MAX };
     let asked = scenario.calibration.allocator.asked(limits.memory * SLACK);
@@ -193,6 +232,8 @@ struct RunFigures<'a> {
     layout: Layout,
     /// Outcome of the rank that ends last.
     outcome: Outcome,
+    /// The scenario's flop for each token.
+    flop: TokenFlop,
     /// Totals over its tasks.
     volume: Volume,
     /// Its copies to the host and from it.
@@ -218,7 +259,8 @@ impl<'a> RunFigures<'a> {
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
         // Exposed time is booked by level; the place behind the last level is that of copies, which cross none.
         let host = HostTraffic::new(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
-        Self { scenario, layout, outcome, volume, host, memory, first_peak: first.peak }
+        let flop = workspace.basis.as_ref().map_or_else(|| TokenFlop::new(scenario), |basis| basis.flop);
+        Self { scenario, layout, outcome, flop, volume, host, memory, first_peak: first.peak }
     }
 
     fn summary(&self) -> Summary {
@@ -229,7 +271,7 @@ impl<'a> RunFigures<'a> {
         let devices = f64::from(self.layout.devices);
         let tokens_per_s_per_device = tokens_per_step / step_time.get() / devices;
         let peak = peak(scenario, plan.precision);
-        let TokenFlop { model: model_flop, recomputed, executed } = TokenFlop::new(scenario);
+        let TokenFlop { model: model_flop, recomputed, executed } = self.flop;
         let hardware_flop = model_flop + recomputed;
         // No schedule is faster than its arithmetic at the peak, nor than its busiest link: the slower of the two.
         let shortest = (executed * (tokens_per_step / devices) / peak).max(self.busiest());

@@ -12,6 +12,7 @@ mod memory;
 mod mtp;
 mod operators;
 mod pipelines;
+mod retimed;
 mod stages;
 mod transfers;
 
@@ -30,7 +31,7 @@ use crate::plan::{
 };
 use crate::presets::Library;
 use crate::scenario::HostThreads;
-use crate::stack::{Overlap, ProcessLauncher, Runtime};
+use crate::stack::{AllReduceAlgorithm, Overlap, ProcessLauncher, Protocol, Runtime};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Seconds, Share};
 

@@ -8,11 +8,12 @@ use crate::units::{Bytes, Count, Seconds, Share};
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
+use super::network_transfer::{NetworkTransfer, ReductionPart, ReductionScope};
 use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ReductionScope, UnitCollective};
+use super::unit_pass::UnitCollective;
 use crate::cost::{DeviceTime, Parameters, Payload, Transfer};
 use crate::stack::TensorDivision;
 
@@ -102,11 +103,11 @@ pub(super) fn average_weights(groups: &[ParameterGroup<'_>], graph: &mut GraphBu
     graph.task_loop(1, |builder| {
         let received = costs.rates.averaged_on_host(averaged);
         let copied = Transfer { time: costs.rates.host_copy(received), received, ..Transfer::default() };
-        let task = builder.transfer(&copied, Stream::HostOut, costs.copy_contention(), label);
+        let task = builder.transfer(&copied, None, Stream::HostOut, costs.copy_contention(), label);
         builder.push(task);
         // The host averages, beside which the device computes undisturbed.
         let average = Transfer { time: costs.rates.host_average(averaged), ..Transfer::default() };
-        let task = builder.transfer(&average, Stream::HostOut, Share::new(0.0), label);
+        let task = builder.transfer(&average, None, Stream::HostOut, Share::new(0.0), label);
         builder.push(Task { signals: [Some(TaskEvent::HostOut), None], ..task });
     });
 }
@@ -135,7 +136,7 @@ fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, bu
     for ParameterGroup { costs, parameters } in groups {
         let Some(moved) = costs.whole_matrices(parameters.muon) else { continue };
         let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
-        let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
+        let mut task = builder.transfer(&moved.transfer, Some(moved.source), streams.gather, contention, label);
         task.waits = gradients_ready(builder);
         task.signals = [Some(TaskEvent::Gathered), None];
         builder.push(task);
@@ -152,7 +153,9 @@ fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     let scope = ReductionScope { shards: scenario.plan.reduction == Reduction::Step, replicas: true };
     let Some(reduce) = costs.reduction(parameters, scope, parts).in_turn() else { return };
     let label = label(Stream::Reduce, reduce.kind);
-    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.contention(), label);
+    let of = NetworkTransfer::Reduction { elements: parameters, scope, parts, part: ReductionPart::InTurn };
+    let mut task =
+        builder.transfer(&reduce.transfer, Some(costs.source(of)), streams.reduce, costs.contention(), label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
     task.signals = [Some(TaskEvent::Reduced), None];
     builder.push(task);
@@ -188,15 +191,15 @@ fn copy(
     // Beside the host's update the device has nothing to do that a copy could slow.
     let overlaps = costs.rates.scenario.plan.offload_overlap && costs.rates.scenario.pins_host();
     let contention = if overlaps { Share::new(0.0) } else { costs.copy_contention() };
-    let task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
+    let task: Task = builder.transfer(&transfer, None, stream, contention, label(stream, TaskKind::Copy));
     builder.push(Task { waits, signals: [Some(event), None], ..task });
 }
 
 fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     for gather in weight_gathers(group, true) {
         let label = label(Stream::Gather, gather.kind);
-        let contention = group.costs.contention();
-        let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
+        let (source, contention) = (Some(gather.source), group.costs.contention());
+        let mut task = builder.transfer(&gather.transfer, source, streams.gather, contention, label);
         // The update itself is the last thing that raises `Computed`; where the host updates, its copy raises `HostIn`.
         let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
         task.waits = waits(before.map(|event| Some(builder.after(event, 0))));
@@ -208,14 +211,14 @@ fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builde
 /// Gathers of updated weights from the optimizer's shards to the weights': across the gradients' groups first, then
 /// inside them [frontier D4, boundary of the three levels]. Unless they are `launched`, launches cost nothing. Where
 /// the next step's first forward hides them, only the rest counts.
-fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
+pub(super) fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters: Parameters { trained: parameters, .. } } = *group;
     let (rates, layout) = (costs.rates, costs.layout);
     // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
     // across. With ZeRO-3 all extents are equal and nothing is gathered here: the next forward does it.
     let middle = layout.gradients.max(layout.weights);
     let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
-    ways.filter(|(outer, inner)| outer > inner).map(move |(outer, inner)| {
+    ways.filter(|(outer, inner)| outer > inner).enumerate().map(move |(place, (outer, inner))| {
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
@@ -225,7 +228,8 @@ fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
         let parts = if launched { parts } else { Count::ZERO };
         let payload = Payload { elements, format, block: wire.block.into(), parts };
         let replicas = layout.replica_group(inner, outer);
-        let mut gather = costs.all_gather(payload, replicas);
+        let of = NetworkTransfer::UpdatedWeights { trained: parameters, place };
+        let mut gather = costs.all_gather(of, payload, replicas);
         if owners.is_some() {
             gather.transfer = rates.broadcast(payload, replicas);
         }

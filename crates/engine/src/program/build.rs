@@ -2,17 +2,16 @@
 //! each event, and what the tasks of a graph move.
 
 use crate::cost::{DeviceTime, Transfer};
-use crate::hardware::MAX_LEVELS;
-use crate::units::{Seconds, Share, ceil, nearest};
+use crate::units::{Seconds, Share};
 
 use super::label::Label;
+use super::network_transfer::{GraphTransfer, TransferSource};
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::stream::{PerStream, SERIAL, Stream, StreamSet};
 use super::task::{
     DEVICE, EVENTS, EventWait, FULL_DEMAND, NO_TASK, RESOURCES, Task, TaskClass, TaskEvent, WAITS, picos, seconds,
     waits,
 };
-use super::volume::{Copies, HostDirection};
 
 /// The time of a compute task: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -123,43 +122,24 @@ impl GraphBuilder<'_> {
         }
     }
 
-    /// A transfer's task on a stream; `contention` is how much of the device it takes while it runs.
-    pub fn transfer(&mut self, transfer: &Transfer, stream: Stream, contention: Share, label: Label) -> Task {
-        let (volume, repeat) = (&mut self.graph.volume, f64::from(self.body.repeat));
-        for level in 0..MAX_LEVELS {
-            volume.bytes[level] += transfer.bytes[level] * repeat;
-            volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
-            volume.busy[level] += transfer.busy[level] * repeat;
-        }
-        volume.algorithms[label.lane as usize].add(transfer.algorithm, transfer.protocol);
-        if let Some(way) = HostDirection::on(label.lane) {
-            volume.host_copies.way_mut(way).add(Copies { bytes: transfer.received, busy: transfer.time }, repeat);
-        } else {
-            volume.parts.add(transfer.parts(), repeat);
-        }
-        let mut demand = [0; RESOURCES];
-        for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
-            if busy > Seconds::ZERO {
-                // A transfer of 8 ms, 2 of them latency, keeps its link busy for 6: it demands 3/4 of the link, 3072 of
-                // 4096, and another one of 1/4 beside it slows neither down. Rounded up, so that no demand vanishes.
-                let share = (busy / transfer.time).min(1.0);
-                *demand = (ceil(share * f64::from(FULL_DEMAND)) as u32).min(FULL_DEMAND);
-            }
-        }
-        // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
-        demand[DEVICE] = device_demand(contention);
-        let label = Label {
-            bytes: nearest(transfer.received.get()).cast_unsigned(),
-            level: transfer.level().map(|level| level as u8),
-            ..label
-        };
-        Task { stream, class: TaskClass::Transfer, duration: picos(transfer.time), demand, label, ..Task::default() }
+    /// A transfer's task on a stream. `source` is what its time follows from on a network,
+    /// if it crosses one; `contention` is how much of the device the transfer takes while it runs.
+    pub(super) fn transfer(
+        &mut self,
+        transfer: &Transfer,
+        source: Option<TransferSource>,
+        stream: Stream,
+        contention: Share,
+        label: Label,
+    ) -> Task {
+        let (lane, repeat, index) = (label.lane, self.body.repeat, self.code.transfers.len() as u32);
+        self.graph.volume.add_transfer(transfer, lane, repeat);
+        let (transfer, graph) = (*transfer, self.code.graphs.len());
+        self.code.transfers.push(GraphTransfer { source, transfer, contention, lane, graph, repeat });
+        let mut task = Task { stream, class: TaskClass::Transfer, transfer: index, label, ..Task::default() };
+        task.take(&transfer, contention);
+        task
     }
-}
-
-/// A transfer's demand for the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
-pub(super) fn device_demand(contention: Share) -> u32 {
-    nearest(contention.get() * f64::from(FULL_DEMAND)) as u32
 }
 
 /// A graph to run, and the layer and micro-batch that its labels count from.

@@ -17,8 +17,9 @@ use crate::scenario::{Layout, Scenario};
 
 use super::label::ModelPart;
 use super::sublayers;
-use super::unit_costs::{UnitCosts, UnitWork};
+use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, UnitRun};
+use super::unit_work::UnitWork;
 
 /// A sharding of operators and the number of slices that it cuts them into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,8 +150,11 @@ impl<'a> OperatorLayouts<'a> {
         staged: bool,
         work: &Arc<UnitWork>,
     ) -> Vec<UnitCosts<'v>> {
-        let costs = |own: &'v OperatorLayout| UnitCosts::with_work(rates, &own.layout, staged, Arc::clone(work));
-        self.layouts.iter().map(costs).collect()
+        let costs = |(place, own): (usize, &'v OperatorLayout)| UnitCosts {
+            place,
+            ..UnitCosts::with_work(rates, &own.layout, staged, Arc::clone(work))
+        };
+        self.layouts.iter().enumerate().map(costs).collect()
     }
 
     /// The layout of an operator, by index.

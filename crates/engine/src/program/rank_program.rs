@@ -9,6 +9,7 @@ use crate::units::Seconds;
 use std::ops::Range;
 
 use super::label::{Activity, ModelPart};
+use super::network_transfer::GraphTransfer;
 use super::stream::{PerStream, Stream, StreamSet};
 use super::task::{EVENTS, EventWait, Picos, Task, TaskEvent, WAITS};
 use super::volume::Volume;
@@ -57,6 +58,8 @@ pub struct Code {
     pub task_loops: Vec<TaskLoop>,
     /// Graphs of all ranks.
     pub graphs: Vec<TaskGraph>,
+    /// Transfers of all graphs, in the order in which they were made.
+    pub(super) transfers: Vec<GraphTransfer>,
     /// The stream whose tasks raise each event of the own rank.
     pub producer: [Stream; EVENTS],
 }
@@ -143,6 +146,7 @@ impl Code {
         self.tasks.clear();
         self.task_loops.clear();
         self.graphs.clear();
+        self.transfers.clear();
         self.producer = [Stream::Compute; EVENTS];
     }
 }

@@ -14,9 +14,10 @@ use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
-use super::unit_costs::{UnitCosts, UnitWork};
+use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, Exchange, Exchanges, GradientReduction, Gradients, UnitCollective, UnitPass};
+use super::unit_work::UnitWork;
 
 /// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
@@ -208,7 +209,8 @@ impl TaskEmitter<'_> {
         }
         if let Some(gather) = &unit_pass.gather {
             let label = site.label(Stream::Gather, gather.kind);
-            let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
+            let (source, stream) = (Some(gather.source), self.streams.gather);
+            let mut task = builder.transfer(&gather.transfer, source, stream, self.contention, label);
             let weights = unit_pass.from_host > unit_pass.checkpoint;
             let copied = weights.then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
@@ -320,7 +322,8 @@ impl TaskEmitter<'_> {
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
         if let Some(reduce) = reduce {
             let label = site.label(Stream::Reduce, reduce.kind);
-            let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
+            let (source, stream) = (Some(reduce.source), self.streams.reduce);
+            let mut task = builder.transfer(&reduce.transfer, source, stream, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
             task.allocates = memory_of(MemoryKind::Communication, reduce.buffer);
@@ -359,14 +362,14 @@ impl TaskEmitter<'_> {
     pub(crate) fn add_on_host(&self, builder: &mut GraphBuilder<'_>, gradients: Bytes, label: Label) {
         if gradients > Bytes::ZERO {
             let add = Transfer { time: self.costs.rates.host_sum(gradients), ..Transfer::default() };
-            let task = builder.transfer(&add, label.lane, Share::new(1.0), label);
+            let task = builder.transfer(&add, None, label.lane, Share::new(1.0), label);
             builder.push(Task { signals: [Some(TaskEvent::Stored), None], ..task });
         }
     }
 
     /// The sum of a shard over its replicas, once it is reduced.
     pub(crate) fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
-        let task = builder.transfer(&sum.transfer, Stream::Replicas, self.contention, label);
+        let task = builder.transfer(&sum.transfer, Some(sum.source), Stream::Replicas, self.contention, label);
         Task {
             waits: waits([Some(builder.after(TaskEvent::Reduced, 0))]),
             signals: [Some(TaskEvent::Summed), None],
@@ -441,8 +444,8 @@ impl TaskEmitter<'_> {
 
     /// The task of an exchange; `push` it after setting waits.
     fn exchange(builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
-        let Exchange { stream, kind, event, transfer, contention } = exchange;
-        let task = builder.transfer(transfer, *stream, *contention, site.label(*stream, *kind));
+        let Exchange { source, stream, kind, event, transfer, contention } = exchange;
+        let task = builder.transfer(transfer, Some(*source), *stream, *contention, site.label(*stream, *kind));
         Task { signals: [Some(*event), None], ..task }
     }
 
@@ -458,6 +461,6 @@ impl TaskEmitter<'_> {
 
     fn timed_copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, time: Seconds, label: Label) -> Task {
         let transfer = Transfer { time, received: moved, ..Transfer::default() };
-        builder.transfer(&transfer, label.lane, self.costs.copy_contention(), label)
+        builder.transfer(&transfer, None, label.lane, self.costs.copy_contention(), label)
     }
 }

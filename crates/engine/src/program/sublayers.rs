@@ -14,8 +14,9 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
+use super::network_transfer::ExchangeId;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 /// The inputs of passes over a sublayer.
 struct SublayerUnits<'a> {

@@ -5,9 +5,10 @@
 //! for all its repeats. With a prefetch of one layer, the gathers of layers 0 to 6 are listed before layer 5 computes: it
 //! waits for all of them but the latest, six.
 
+use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::Direction;
-use crate::units::{Bytes, Seconds, nearest};
+use crate::units::{Bytes, Seconds, Share, ceil, nearest};
 
 use super::label::Label;
 use super::memory::{MemoryKind, PerMemoryKind};
@@ -153,8 +154,33 @@ pub struct Task {
     pub frees: PerMemoryKind<i64>,
     /// Description for people.
     pub label: Label,
+    /// A transfer's place among those of the program.
+    pub transfer: u32,
     /// The stream's next task in the loop, by index; [`NO_TASK`] if there is none.
     pub next: u32,
+}
+
+impl Task {
+    /// Makes it take as long as a transfer, and what that needs; `contention` is how much of the device that is.
+    pub(super) fn take(&mut self, transfer: &Transfer, contention: Share) {
+        self.duration = picos(transfer.time);
+        for (demand, busy) in self.demand.iter_mut().zip(transfer.busy) {
+            // A transfer of 8 ms, 2 of them latency, keeps its link busy for 6: it demands 3/4 of the link, 3072 of
+            // 4096, and another one of 1/4 beside it slows neither down. Rounded up, so that no demand vanishes.
+            let share = || (busy / transfer.time).min(1.0);
+            let shared = busy > Seconds::ZERO;
+            *demand = if shared { (ceil(share() * f64::from(FULL_DEMAND)) as u32).min(FULL_DEMAND) } else { 0 };
+        }
+        // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
+        self.demand[DEVICE] = device_demand(contention);
+        self.label.bytes = nearest(transfer.received.get()).cast_unsigned();
+        self.label.level = transfer.level().map(|level| level as u8);
+    }
+}
+
+/// A transfer's demand for the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
+pub(super) fn device_demand(contention: Share) -> u32 {
+    nearest(contention.get() * f64::from(FULL_DEMAND)) as u32
 }
 
 /// Packs a task's conditions to the front. More than [`WAITS`] do not compile, so none can be lost:

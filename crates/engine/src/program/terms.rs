@@ -10,17 +10,17 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
-use super::build::device_demand;
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::pipeline::context::{PipelineContext, pipeline_counts};
 use super::stage::StageWork;
 use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
 use super::state::{ModelState, ParameterGroup};
-use super::task::FULL_DEMAND;
-use super::unit_costs::{UnitCosts, UnitWork, whole_gradients};
+use super::task::{FULL_DEMAND, device_demand};
+use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, Gradients, PerGradients, Traversal, UnitCollective, UnitPass};
+use super::unit_work::UnitWork;
 
 /// The cost of a unit, or of a stage with all its units, on one rank: of one micro-batch, except for the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

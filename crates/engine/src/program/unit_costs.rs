@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::cost::{
-    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
-};
-use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
+use crate::cost::{Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer};
+use crate::model::{LayerKind, Mixer};
 use crate::plan::pass::{Direction, Pass};
 use crate::plan::{Accumulation, Format, Reduction};
 use crate::scenario::{Layout, Scenario};
@@ -14,40 +12,17 @@ use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
 use super::label::{ModelPart, TaskKind};
+use super::network_transfer::{ExchangeId, NetworkTransfer, TransferSource};
 use super::stream::Stream;
 use super::task::TaskEvent;
 use super::unit_pass::{
-    ComputeStep, Exchange, ExchangeId, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
+    ComputeStep, Exchange, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
 };
+use super::unit_work::{LayerCosts, UnitExchanges, UnitWork};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
     layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
-}
-
-/// What a layer of a kind computes and holds, wherever its state lies.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct LayerCosts {
-    pub work: LayerWork,
-    /// Time of the host to launch forward of attention and of the MLP.
-    pub host: [Seconds; 2],
-    pub activations: Activations,
-    /// Its parameters, before tensor parallelism cuts them.
-    pub parameters: Parameters,
-}
-
-/// What units compute, hold of activations and exchange on the way, wherever their state lies.
-#[derive(Debug, PartialEq)]
-pub(crate) struct UnitWork {
-    layers: PerKind<LayerCosts>,
-    tensor: TensorTransfers,
-    /// Keys and values, once around the context ranks: those of attention to everything, and of a window.
-    keys_values: [Transfer; 2],
-    /// The heads of a state space, to the context ranks that have some of them and back.
-    heads: Transfer,
-    experts: ExpertTransfers,
-    /// Whether weights are shared, by which a stack may take another runtime.
-    shares_weights: bool,
 }
 
 /// The costs of unit passes under one layout.
@@ -55,62 +30,14 @@ pub(crate) struct UnitWork {
 pub(super) struct UnitCosts<'a> {
     pub rates: &'a Rates<'a>,
     pub layout: &'a Layout,
+    /// The place of that layout among those of operators.
+    pub place: usize,
     /// Shared by all layouts.
     pub work: Arc<UnitWork>,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
     pub staged: bool,
-}
-
-impl UnitWork {
-    /// The work of units by the rates of a checked scenario, whose state may lie anywhere.
-    pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
-        let model = &rates.scenario.model;
-        let storage = rates.scenario.plan.precision.storage();
-        // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
-        // Compressed ones are the same for all heads, as an indexer's keys are.
-        let compressed = model
-            .indexer
-            .zip(model.latent)
-            .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
-        let width = |mixer| {
-            let kind = LayerKind::new(mixer, LayerMlp::None);
-            compressed.unwrap_or_else(|| model.kv_width(kind) as f64 / f64::from(layout.tensor))
-        };
-        let keys_values = |mixer| {
-            let kv = rates.tokens() * width(mixer) * f64::from(layout.context);
-            rates.gather(Payload::plain(kv, storage), layout.context_group())
-        };
-        let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
-        let mut experts = rates.expert_transfers(layout);
-        if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
-            // The shared expert is cut over the tensor ranks as an MLP is.
-            experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
-        }
-        Self {
-            layers: PerKind::new(model, |kind| LayerCosts {
-                work: rates.layer(kind),
-                host: [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| rates.host_sublayer(sublayer, kind)),
-                activations: rates.activations(kind),
-                parameters: Parameters::layer(rates.scenario, kind),
-            }),
-            tensor,
-            experts,
-            keys_values: if layout.context > 1 {
-                [Mixer::Attention, Mixer::Window].map(keys_values)
-            } else {
-                <[Transfer; 2]>::default()
-            },
-            heads: rates.heads_exchange(layout),
-            shares_weights: rates.scenario.shares_weights(),
-        }
-    }
-
-    /// Whether it is the work of a scenario too that differs in where its state lies alone.
-    pub fn serves(&self, scenario: &Scenario) -> bool {
-        scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights
-    }
 }
 
 impl<'a> UnitCosts<'a> {
@@ -120,7 +47,12 @@ impl<'a> UnitCosts<'a> {
 
     /// The costs of units whose work is known.
     pub(crate) fn with_work(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool, work: Arc<UnitWork>) -> Self {
-        Self { rates, layout, work, collectives: rates.scenario.stack.collectives.per_layer.into(), staged }
+        Self { rates, layout, place: 0, work, collectives: rates.scenario.stack.collectives.per_layer.into(), staged }
+    }
+
+    /// What a transfer under this layout follows from.
+    pub(super) fn source(&self, of: NetworkTransfer) -> TransferSource {
+        TransferSource { layout: self.place, of }
     }
 
     /// The share of the device that a transfer takes from compute while it runs.
@@ -208,8 +140,12 @@ impl<'a> UnitCosts<'a> {
 
     /// An exchange with its transfer; `None` where ranks have nothing to exchange.
     pub(crate) fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
-        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.work.tensor;
+        let id = id?;
+        let source = self.source(NetworkTransfer::Exchange(id));
+        let UnitExchanges { tensor, keys_values, heads, experts } = &self.work.exchanges;
+        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;
         let tensor = |transfer: Transfer| Exchange {
+            source,
             stream: Stream::Tensor,
             kind: TaskKind::AllReduce,
             event: TaskEvent::Tensor,
@@ -217,23 +153,25 @@ impl<'a> UnitCosts<'a> {
             contention: self.contention(),
         };
         let context = |transfer: Transfer| Exchange {
+            source,
             stream: Stream::Context,
             kind: TaskKind::PointToPoint,
             event: TaskEvent::Context,
             transfer,
             contention: self.contention(),
         };
-        let experts = |transfer: Transfer| Exchange {
+        let tokens = |transfer: Transfer| Exchange {
+            source,
             stream: Stream::Experts,
             kind: TaskKind::AllToAll,
             event: TaskEvent::Experts,
             transfer,
             contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing().get())),
         };
-        let keys_values = |mixer| self.work.keys_values[usize::from(mixer == Mixer::Window)];
-        let exchange = match id? {
+        let keys_values = |mixer| keys_values[usize::from(mixer == Mixer::Window)];
+        let exchange = match id {
             ExchangeId::KeysValues(mixer) => context(keys_values(mixer)),
-            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(self.work.heads) },
+            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(*heads) },
             ExchangeId::KeysValuesGradients(mixer) => context(keys_values(mixer) + keys_values(mixer)),
             ExchangeId::Forward => tensor(*forward),
             ExchangeId::ForwardBeside => tensor(*overlapped_forward),
@@ -244,8 +182,8 @@ impl<'a> UnitCosts<'a> {
             ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
             ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
             ExchangeId::HeadBeside => tensor(ends.overlapped_head),
-            ExchangeId::Dispatch(direction) => experts(*self.work.experts.dispatch.get(direction)),
-            ExchangeId::Combine(direction) => experts(*self.work.experts.combine.get(direction)),
+            ExchangeId::Dispatch(direction) => tokens(*experts.dispatch.get(direction)),
+            ExchangeId::Combine(direction) => tokens(*experts.combine.get(direction)),
         };
         Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }

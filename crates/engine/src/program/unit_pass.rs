@@ -9,6 +9,7 @@ use crate::units::{Bytes, Count, Seconds, Share};
 use super::build::LaunchedWork;
 use super::label::{ModelPart, TaskKind};
 use super::memory::{MemoryKind, PerMemoryKind};
+use super::network_transfer::{ExchangeId, TransferSource};
 use super::stream::Stream;
 use super::task::{TaskEvent, bytes, memory_of};
 
@@ -90,44 +91,10 @@ impl Traversal {
     }
 }
 
-/// An exchange between tensor ranks, context ranks or the ranks of experts, as [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange)
-/// costs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ExchangeId {
-    /// Keys and values of attention, around the context ranks.
-    KeysValues(Mixer),
-    /// Keys and values with their gradients.
-    KeysValuesGradients(Mixer),
-    /// The heads of a state space, from ranks that have all of them for their part of the sequence to ranks that have some for
-    /// all of it, and back.
-    Heads,
-    /// After forward of a sublayer.
-    Forward,
-    /// Beside forward of a sublayer.
-    ForwardBeside,
-    /// After forward of both sublayers in one piece.
-    LayerForward,
-    /// Beside forward of both sublayers in one piece.
-    LayerForwardBeside,
-    /// After backward of a sublayer.
-    Backward,
-    /// Beside backward of a sublayer.
-    BackwardBeside,
-    /// After a pass over the embedding.
-    Embedding(Pass),
-    /// After a pass over the head.
-    Head(Pass),
-    /// Beside backward of the head.
-    HeadBeside,
-    /// Tokens to their experts; in backward the gradients of experts' inputs back.
-    Dispatch(Direction),
-    /// Experts' outputs back to their tokens; in backward the gradients of outputs to the experts.
-    Combine(Direction),
-}
-
 /// A transfer between the ranks that share a layer's work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Exchange {
+    pub source: TransferSource,
     pub stream: Stream,
     pub kind: TaskKind,
     /// Raised at its end.
@@ -255,22 +222,14 @@ pub(super) struct UnitPass {
     pub sums: Bytes,
 }
 
-/// A collective of a unit: its transfer, kind and buffers.
+/// A collective of a unit: what it is, its transfer, kind and buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitCollective {
+    pub source: TransferSource,
     pub transfer: Transfer,
     pub kind: TaskKind,
     /// Bytes of buffers while it runs.
     pub buffer: Bytes,
-}
-
-/// The sums over ranks that a reduction of gradients makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReductionScope {
-    /// A sum into shards over the gradients' extent.
-    pub shards: bool,
-    /// The remaining sums: up to the optimizer's extent, and over its replicas.
-    pub replicas: bool,
 }
 
 /// The reduction of a unit's gradients.

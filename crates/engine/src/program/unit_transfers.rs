@@ -9,8 +9,9 @@ use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
 use super::label::TaskKind;
+use super::network_transfer::{NetworkTransfer, ReductionPart, ReductionScope};
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{GradientReduction, PerGradients, ReductionScope, UnitCollective, UnitParameters};
+use super::unit_pass::{GradientReduction, PerGradients, UnitCollective, UnitParameters};
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights; backward gathers the second copy, where there is one.
@@ -24,13 +25,16 @@ impl UnitCosts<'_> {
     pub fn gather(&self, elements: Count, parts: Count, pass: Pass) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
-        let (ranks, format) = self.secondary_copy().filter(|_| pass.is_backward()).unwrap_or(own);
+        let second = self.secondary_copy().filter(|_| pass.is_backward());
+        let (ranks, format) = second.unwrap_or(own);
         let payload = Payload { parts, ..self.payload(elements, format) };
-        (self.layout.weights > 1).then(|| self.all_gather(payload, self.layout.shard_group(ranks)))
+        // Backward gathers as forward does, unless it is from a second copy.
+        let of = NetworkTransfer::Gather { elements, parts, pass: second.map_or(Pass::Forward, |_| pass) };
+        (self.layout.weights > 1).then(|| self.all_gather(of, payload, self.layout.shard_group(ranks)))
     }
 
     /// An all-gather of weights, with the passes that quantise and dequantise them.
-    pub fn all_gather(&self, payload: Payload, group: Group) -> UnitCollective {
+    pub fn all_gather(&self, of: NetworkTransfer, payload: Payload, group: Group) -> UnitCollective {
         let (elements, format) = (payload.elements, payload.format);
         let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
@@ -42,7 +46,7 @@ impl UnitCosts<'_> {
         };
         let buffer = if format.quantised() { payload.bytes() } else { Bytes::ZERO };
         let transfer = transfer.with_passes(self.rates.memory_pass(passes));
-        UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
+        UnitCollective { source: self.source(of), transfer, kind: TaskKind::AllGather, buffer }
     }
 
     /// [`Self::unreduced`] where micro-batches are passed one by one: none with a single micro-batch, or where each
@@ -93,7 +97,9 @@ impl UnitCosts<'_> {
         let payload = Payload { parts, ..self.payload(elements, self.rates.scenario.reduction_format(wire.gradients)) };
         let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
         let (transfer, kind) = self.reduce_scatter(payload, layout.shard_group(layout.gradients), two_hop);
-        Some(UnitCollective { transfer, kind, buffer: self.packed(payload) })
+        let scope = ReductionScope { shards, replicas: false };
+        let of = NetworkTransfer::Reduction { elements, scope, parts, part: ReductionPart::Reduce };
+        Some(UnitCollective { source: self.source(of), transfer, kind, buffer: self.packed(payload) })
     }
 
     /// The reduction of gradients that are summed into shards, over their replicas or not.
@@ -113,16 +119,23 @@ impl UnitCosts<'_> {
         let format = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.gradients);
         let payload = Payload { parts, ..self.payload(elements, format) };
         let sums = self.replica_sums(elements, parts);
-        let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
-            Some(before) => Some(UnitCollective { transfer: before.transfer + transfer, ..before }),
-            None => Some(UnitCollective { transfer, kind, buffer: self.packed(payload) }),
-        };
-        let stack = &self.rates.scenario.stack;
         // What lives on the host goes there when a single transfer is over.
-        if sharded.is_some() && stack.replica_stream && !self.rates.scenario.plan.offload.state() {
-            return GradientReduction { reduce: sharded, replicas: sums.into_iter().flatten().fold(None, add) };
+        let Scenario { stack, plan, .. } = self.rates.scenario;
+        let apart = sharded.is_some() && stack.replica_stream && !plan.offload.state();
+        let part = if apart { ReductionPart::Replicas } else { ReductionPart::Reduce };
+        let scope = ReductionScope { shards: sharded.is_some(), replicas };
+        let source = self.source(NetworkTransfer::Reduction { elements, scope, parts, part });
+        let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
+            Some(before) => Some(UnitCollective { source, transfer: before.transfer + transfer, ..before }),
+            None => Some(UnitCollective { source, transfer, kind, buffer: self.packed(payload) }),
+        };
+        let first = sharded.filter(|_| !apart);
+        let sum = sums.into_iter().flatten().fold(first, add);
+        if apart {
+            GradientReduction { reduce: sharded, replicas: sum }
+        } else {
+            GradientReduction { reduce: sum, replicas: None }
         }
-        GradientReduction { reduce: sums.into_iter().flatten().fold(sharded, add), replicas: None }
     }
 
     /// Sums over replicas of the gradients' shards: up to the optimizer's extent into its shards, beyond it whole.
@@ -162,7 +175,12 @@ impl UnitCosts<'_> {
             ..Payload::plain(part, Format::Bf16)
         };
         let there = self.rates.all_to_all(payload, self.layout.shard_group(self.layout.optimizer), false);
-        Some(UnitCollective { transfer: there + there, kind: TaskKind::AllToAll, buffer: Bytes::ZERO })
+        Some(UnitCollective {
+            source: self.source(NetworkTransfer::WholeMatrices(muon)),
+            transfer: there + there,
+            kind: TaskKind::AllToAll,
+            buffer: Bytes::ZERO,
+        })
     }
 
     /// Bytes of a packed copy of gradients, where the format on the wire differs from the format in memory.

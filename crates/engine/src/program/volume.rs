@@ -1,6 +1,6 @@
 //! Totals over tasks: bytes, busy times, algorithms. Not for when tasks run.
 
-use crate::cost::{CollectiveAlgorithms, TransferParts};
+use crate::cost::{CollectiveAlgorithms, Transfer, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
@@ -33,6 +33,28 @@ pub struct Volume {
 }
 
 impl Volume {
+    /// Adds a transfer on a lane of the timeline, `repeat` times over.
+    pub(super) fn add_transfer(&mut self, transfer: &Transfer, lane: Stream, repeat: u32) {
+        let repeat = f64::from(repeat);
+        for level in 0..MAX_LEVELS {
+            self.bytes[level] += transfer.bytes[level] * repeat;
+            self.sent[lane as usize][level] += transfer.bytes[level] * repeat;
+            self.busy[level] += transfer.busy[level] * repeat;
+        }
+        self.algorithms[lane as usize].add(transfer.algorithm, transfer.protocol);
+        if let Some(way) = HostDirection::on(lane) {
+            self.host_copies.way_mut(way).add(Copies { bytes: transfer.received, busy: transfer.time }, repeat);
+        } else {
+            self.parts.add(transfer.parts(), repeat);
+        }
+    }
+
+    /// Takes all transfers out, and the time of all tasks in a row, of which theirs is a part.
+    pub(super) fn clear_transfers(&mut self) {
+        let Self { host, computing, memory_bound, .. } = *self;
+        *self = Self { host, computing, memory_bound, ..Self::default() };
+    }
+
     /// Adds other totals, `repeats` times over.
     pub(super) fn add(&mut self, other: &Self, repeats: u64) {
         let times = repeats as f64;

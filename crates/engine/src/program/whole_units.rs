@@ -10,9 +10,11 @@ use crate::units::{Bytes, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
+use super::network_transfer::ExchangeId;
 use super::sublayers::{self, BACKWARD_LAUNCHES};
-use super::unit_costs::{LayerCosts, UnitCosts};
-use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_costs::UnitCosts;
+use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_work::LayerCosts;
 
 impl UnitCosts<'_> {
     /// A pass over a layer of a kind, recomputed from its input or not.

@@ -1,13 +1,13 @@
 //! Everything that can be wrong with a scenario, found at once.
 
 mod operators;
+mod ranges;
 mod tuning;
 
 use crate::model::Mixer;
-use crate::plan::{Extent, Format, GradientFormat, Module, Plan, Recompute, Size, StageSizes};
-use crate::units::significant;
+use crate::plan::{Extent, Format, GradientFormat, Module, Plan, Size, StageSizes};
 
-use super::field::{Field, MOST, PLACEMENT, Value};
+use super::field::{Field, MOST};
 use super::file::printable;
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
@@ -27,7 +27,7 @@ impl Checks {
 /// All problems of a scenario; none if it can be laid out.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     let mut checks = Checks(Vec::new());
-    ranges(scenario, &mut checks);
+    ranges::all(scenario, &mut checks);
     size(scenario, &mut checks);
     // What follows divides by these counts.
     if !checks.0.is_empty() {
@@ -58,6 +58,13 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
+/// All problems of a scenario that differs from a checked one in its network alone.
+pub(super) fn network_problems(scenario: &Scenario) -> Vec<Problem> {
+    let mut checks = Checks(Vec::new());
+    ranges::of_fields(scenario, [Field::Bandwidth], &mut checks);
+    checks.0
+}
+
 /// What is offloaded, where that is more than its hosts' memory or their drives hold as the cluster states them.
 fn host(scenario: &Scenario, checks: &mut Checks) {
     let (offload, drives) = (scenario.plan.offload, scenario.cluster.drives());
@@ -77,38 +84,6 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
     let drives = drives.map(|drives| ("drives", scenario.drive_memory(), drives.capacity));
     for (place, needed, capacity) in memory.into_iter().chain(drives) {
         checks.0.extend((needed > capacity).then(|| Problem::crowded_host(place, needed, capacity)));
-    }
-}
-
-/// Values outside the range of their field's type. The size of the job has checks of its own.
-fn ranges(scenario: &Scenario, checks: &mut Checks) {
-    let plan = &scenario.plan;
-    let fields = Field::all().filter(|field| field.is_in_plan() && !matches!(field, Field::Nodes | Field::Devices));
-    for field in fields {
-        let takes = field.spec().takes;
-        let wrong = field.value(scenario).filter(|value| !takes.holds(value));
-        let shown = |value: &Value| match value {
-            Value::Number(number) if number.is_finite() => significant(*number, 3),
-            // As the file says it.
-            Value::Number(number) => number.to_string(),
-            other => other.to_string(),
-        };
-        let what = || format!("{} is out of range", wrong.as_ref().map_or_else(String::new, shown));
-        checks.refuse(wrong.is_some(), field.path(), what, || format!("choose {}", takes.range()));
-    }
-    if plan.sharding.wire.block == 0 {
-        let what = || "a scale for every 0 elements is out of range".to_owned();
-        let field = format!("{PLACEMENT}wire.block");
-        checks.refuse(true, &field, what, || "choose a block of at least 1 element".to_owned());
-    }
-    if let Recompute::Share(share) = plan.recompute {
-        let wrong = !(0.0..=1.0).contains(&share);
-        checks.refuse(
-            wrong,
-            Field::Recompute.path(),
-            || format!("{share} is not a share"),
-            || "choose a share from 0 to 1".to_owned(),
-        );
     }
 }
 

@@ -14,11 +14,12 @@ use crate::units::{Bytes, Count, Share};
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::memory::MemoryKind;
+use super::super::network_transfer::ReductionScope;
 use super::super::operator_layouts::StageParameters;
 use super::super::stream::Stream;
 use super::super::task::{Task, TaskEvent, bytes, memory_of, waits};
 use super::super::unit_costs::UnitCosts;
-use super::super::unit_pass::{Gradients, ReductionScope, UnitCollective};
+use super::super::unit_pass::{Gradients, UnitCollective};
 use super::context::{PipelineContext, label, pause};
 
 /// A stage that takes a weight buffer.
@@ -127,7 +128,8 @@ impl<'a> PipelineContext<'a> {
             let Some(gather) = costs.gather(elements, costs.parts(elements, holding.collectives), pass) else {
                 continue;
             };
-            let mut task = self.transfer(body, &gather, self.streams.gather, Stream::Gather, phase, holding.units);
+            let streams = [self.streams.gather, Stream::Gather];
+            let mut task = self.transfer(body, &gather, streams, phase, holding.units);
             task.waits = waits([released, loaded]);
             tasks.push(task);
             gathered = true;
@@ -137,24 +139,23 @@ impl<'a> PipelineContext<'a> {
         if tasks.is_empty() || (self.gathers && !gathered) {
             let stream = if self.gathers { self.streams.gather } else { Stream::HostIn };
             let label = label(Stream::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
-            let task = body.transfer(&Transfer::default(), stream, Share::ZERO, label);
+            let task = body.transfer(&Transfer::default(), None, stream, Share::ZERO, label);
             tasks.push(Task { waits: waits([released, loaded]), ..task });
         }
         tasks
     }
 
-    /// A collective of a stage, which travels unit by unit through a buffer for one.
+    /// A collective of a stage, which travels unit by unit through a buffer for one, on a stream and on a lane of the timeline.
     fn transfer(
         &self,
         body: &mut GraphBuilder<'_>,
         moved: &UnitCollective,
-        stream: Stream,
-        lane: Stream,
+        [stream, lane]: [Stream; 2],
         phase: Phase,
         units: Count,
     ) -> Task {
-        let task =
-            body.transfer(&moved.transfer, stream, self.contention(), label(lane, moved.kind, ModelPart::Layer, phase));
+        let label = label(lane, moved.kind, ModelPart::Layer, phase);
+        let task = body.transfer(&moved.transfer, Some(moved.source), stream, self.contention(), label);
         let buffer = memory_of(MemoryKind::Communication, moved.buffer / units.get());
         Task { allocates: buffer, frees: buffer, ..task }
     }
@@ -204,8 +205,8 @@ impl<'a> PipelineContext<'a> {
                 let reduction = costs.reduction(elements, scope, costs.parts(elements, holding.collectives));
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
-                let mut task =
-                    self.transfer(body, &reduce, self.streams.reduce, Stream::Reduce, Phase::Backward, holding.units);
+                let streams = [self.streams.reduce, Stream::Reduce];
+                let mut task = self.transfer(body, &reduce, streams, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
                 task.frees[MemoryKind::Gradients] =

@@ -16,8 +16,9 @@ use super::super::state::{ModelState, ParameterGroup};
 use super::super::step::TaskEmitter;
 use super::super::stream::{CollectiveStreams, Stream};
 use super::super::task::{Task, TaskClass, TaskEvent};
-use super::super::unit_costs::{UnitCosts, UnitWork};
+use super::super::unit_costs::UnitCosts;
 use super::super::unit_order::UnitList;
+use super::super::unit_work::UnitWork;
 
 /// A pipeline: everything that its ranks share.
 #[expect(clippy::struct_excessive_bools, reason = "four independent properties of the plan's state")]

@@ -6,6 +6,7 @@ use super::super::boundary;
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::memory::MemoryKind;
+use super::super::network_transfer::NetworkTransfer;
 use super::super::step::TaskEmitter;
 use super::super::stream::Stream;
 use super::super::task::{TaskEvent, waits};
@@ -37,12 +38,14 @@ impl PipelineContext<'_> {
             last if last + 1 == self.counts.ranks => (Direction::Forward, TaskEvent::ArrivedBackward),
             _ => return,
         };
-        let Some(transfer) = self.layout_costs[self.embedding].tied_gradient_sum() else { return };
+        let costs = &self.layout_costs[self.embedding];
+        let Some(transfer) = costs.tied_gradient_sum() else { return };
         // Each rank sends its share and waits for the other's, so that both go on at the later of the two.
         graph.expect(arrival);
         graph.task_loop(1, |body| {
             let label = label(Stream::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);
-            let mut task = body.transfer(&transfer, Stream::Pipeline, self.contention(), label);
+            let source = Some(costs.source(NetworkTransfer::TiedGradients));
+            let mut task = body.transfer(&transfer, source, Stream::Pipeline, self.contention(), label);
             task.waits = waits(
                 [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::Summed].map(|event| Some(body.after(event, 0))),
             );

@@ -6,6 +6,7 @@ use crate::units::Bytes;
 
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
+use super::super::network_transfer::NetworkTransfer;
 use super::super::step::{RunSite, TaskEmitter};
 use super::super::stream::Stream;
 use super::super::task::{TaskEvent, waits};
@@ -104,7 +105,8 @@ impl PipelineContext<'_> {
     /// Sends activations, or their gradients, to the rank of the neighbouring stage; each tensor rank sends its share.
     fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, level: usize) {
         let label = label(Stream::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
-        let mut task = body.transfer(&self.costs().send(level), Stream::Pipeline, self.contention(), label);
+        let source = Some(self.costs().source(NetworkTransfer::Send { level }));
+        let mut task = body.transfer(&self.costs().send(level), source, Stream::Pipeline, self.contention(), label);
         task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);
         task.sends = Some(pass.into());
         body.push(task);

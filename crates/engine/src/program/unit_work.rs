@@ -1,0 +1,131 @@
+//! What units compute, hold of activations and exchange, wherever their state lies. Not for the passes that are made of it
+//! ([`super::unit_costs`]).
+
+use crate::cost::{
+    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+};
+use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
+use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
+
+/// What a layer of a kind computes and holds, wherever its state lies.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct LayerCosts {
+    pub work: LayerWork,
+    /// Time of the host to launch forward of attention and of the MLP.
+    pub host: [Seconds; 2],
+    pub activations: Activations,
+    /// Its parameters, before tensor parallelism cuts them.
+    pub parameters: Parameters,
+}
+
+/// What units compute, hold of activations and exchange on the way, wherever their state lies.
+#[derive(Debug, PartialEq)]
+pub(crate) struct UnitWork {
+    pub(super) layers: PerKind<LayerCosts>,
+    pub(super) exchanges: UnitExchanges,
+    /// Whether weights are shared, by which a stack may take another runtime.
+    shares_weights: bool,
+}
+
+/// What units exchange between the ranks that share their work.
+#[derive(Debug, PartialEq)]
+pub(super) struct UnitExchanges {
+    pub tensor: TensorTransfers,
+    /// Keys and values, once around the context ranks: those of attention to everything, and of a window.
+    pub keys_values: [Transfer; 2],
+    /// The heads of a state space, to the context ranks that have some of them and back.
+    pub heads: Transfer,
+    pub experts: ExpertTransfers,
+}
+
+impl UnitWork {
+    /// The work of units by the rates of a checked scenario, whose state may lie anywhere.
+    pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+        Self {
+            layers: PerKind::new(&rates.scenario.model, |kind| LayerCosts {
+                work: rates.layer(kind),
+                host: [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| rates.host_sublayer(sublayer, kind)),
+                activations: rates.activations(kind),
+                parameters: Parameters::layer(rates.scenario, kind),
+            }),
+            exchanges: UnitExchanges::new(rates, layout),
+            shares_weights: rates.scenario.shares_weights(),
+        }
+    }
+
+    /// Whether it is the work of a scenario too that differs in where its state lies alone.
+    pub fn serves(&self, scenario: &Scenario) -> bool {
+        scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights
+    }
+
+    /// Makes it the work on another network; `None` where units have no longer the same exchanges.
+    pub(super) fn retime(&mut self, rates: &Rates<'_>, layout: &Layout) -> Option<()> {
+        let before = self.exchanges.take_time();
+        self.exchanges = UnitExchanges::new(rates, layout);
+        (self.exchanges.take_time() == before).then_some(())
+    }
+}
+
+impl UnitExchanges {
+    fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+        let model = &rates.scenario.model;
+        let storage = rates.scenario.plan.precision.storage();
+        // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
+        // Compressed ones are the same for all heads, as an indexer's keys are.
+        let compressed = model
+            .indexer
+            .zip(model.latent)
+            .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
+        let width = |mixer| {
+            let kind = LayerKind::new(mixer, LayerMlp::None);
+            compressed.unwrap_or_else(|| model.kv_width(kind) as f64 / f64::from(layout.tensor))
+        };
+        let keys_values = |mixer| {
+            let kv = rates.tokens() * width(mixer) * f64::from(layout.context);
+            rates.gather(Payload::plain(kv, storage), layout.context_group())
+        };
+        let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
+        let mut experts = rates.expert_transfers(layout);
+        if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
+            // The shared expert is cut over the tensor ranks as an MLP is.
+            experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
+        }
+        Self {
+            tensor,
+            keys_values: if layout.context > 1 {
+                [Mixer::Attention, Mixer::Window].map(keys_values)
+            } else {
+                <[Transfer; 2]>::default()
+            },
+            heads: rates.heads_exchange(layout),
+            experts,
+        }
+    }
+
+    /// Which of them take time: the others are no tasks.
+    fn take_time(&self) -> [bool; 16] {
+        let Self { tensor, keys_values: [keys_values, window], heads, experts } = self;
+        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;
+        let ExpertTransfers { dispatch, combine } = experts;
+        [
+            forward,
+            overlapped_forward,
+            backward,
+            overlapped_backward,
+            &ends.embedding.forward,
+            &ends.embedding.backward,
+            &ends.head.forward,
+            &ends.head.backward,
+            &ends.overlapped_head,
+            keys_values,
+            window,
+            heads,
+            &dispatch.forward,
+            &dispatch.backward,
+            &combine.forward,
+            &combine.backward,
+        ]
+        .map(|transfer| transfer.time > Seconds::ZERO)
+    }
+}
