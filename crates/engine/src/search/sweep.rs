@@ -117,7 +117,8 @@ impl Sweep {
         mut next: impl FnMut(usize, Vec<Option<T>>) -> Result<bool, E>,
     ) -> Result<(), E> {
         for begin in rows.clone().step_by(BLOCK) {
-            let order: Vec<usize> = (begin..rows.end.min(begin + BLOCK)).collect();
+            let mut order: Vec<usize> = (begin..rows.end.min(begin + BLOCK)).collect();
+            order.sort_by_key(|index| self.turn(*index));
             let block = Mutex::new(vec![None; order.len()]);
             let one = |index, workspace: &mut Workspace| work(index, self.cell(index, workspace));
             let whole = evaluator.each(&order, CHUNK, one, &|index, found| {
@@ -140,9 +141,16 @@ impl Sweep {
             [8, 4, 2].into_iter().position(|step| x.is_multiple_of(step) && y.is_multiple_of(step)).unwrap_or(3)
         };
         let mut order: Vec<usize> = (0..self.len()).collect();
-        // The index settles ties, so that the order is the same in every run.
-        order.sort_by_key(|index| (*index != from, coarseness(*index), *index));
+        // Turns settle ties, so that the order is the same in every run.
+        order.sort_by_key(|index| (*index != from, coarseness(*index), self.turn(*index)));
         order
+    }
+
+    /// By what cells that are alike take turns: along a row, or along a column of networks, which share a program.
+    pub(super) fn turn(&self, index: usize) -> (usize, usize) {
+        let width = self.x.values.len();
+        let (x, y) = (index % width, index / width);
+        if self.y.field == Field::Bandwidth { (x, y) } else { (y, x) }
     }
 }
 

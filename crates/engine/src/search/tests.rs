@@ -67,6 +67,24 @@ fn a_sweep_is_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Three networks for each of two batches: two programs, whichever axis is which.
+#[test]
+fn a_sweep_over_bandwidth_builds_a_program_for_each_other_value() {
+    let axis = |text: &str| text.parse::<Axis>().expect("an axis");
+    let [networks, batches] = ["bandwidth=0.5,1,2", "micro-batch=1,2"].map(axis);
+    for (x, y) in [(networks.clone(), batches.clone()), (batches, networks)] {
+        let sweep = Sweep { base: testing::scenario(), x, y, tune: false };
+        let mut workspace = Workspace::default();
+        let mut order: Vec<usize> = (0..sweep.len()).collect();
+        order.sort_by_key(|index| sweep.turn(*index));
+        for index in order {
+            let again = sweep.cell(index, &mut Workspace::default());
+            assert_eq!(sweep.cell(index, &mut workspace), again, "cell {index}");
+        }
+        assert_eq!(workspace.builds, 2);
+    }
+}
+
 #[test]
 fn a_cell_that_cannot_be_says_why() {
     let sweep = sweep();
