@@ -117,9 +117,12 @@ fn pipelines(criterion: &mut Criterion) {
 }
 
 fn many(criterion: &mut Criterion) {
+    let factors: Vec<String> = (1..=100).map(|percent| format!("{}", f64::from(percent) / 100.0)).collect();
+    let networks = format!("bandwidth={}", factors.join(","));
     for (name, x, y, threads) in [
         ("map of 32 x 16 on the explorer's pool (target 40 ms)", "nodes=1..32:1", "micro-batch=1..16:1", None),
         ("sweep of 100 x 100 on one core (target 20 Kelem/s)", "nodes=1..100:1", "micro-batch=1..100:1", Some(1)),
+        ("sweep of 100 networks x 100 on one core (target 200 Kelem/s)", &networks, "nodes=1..100:1", Some(1)),
     ] {
         let sweep = Sweep { base: scenario(32, 1), x: x.parse().unwrap(), y: y.parse().unwrap(), tune: false };
         let mut group = criterion.benchmark_group("sweep");
