@@ -185,23 +185,23 @@ pub fn calibrate(
     }
     let posterior = posterior::after(&model, &prior, &known, &sources);
     let shipped = uncertainties(&model, &known, &posterior, &all);
-    let crossed_misses = bands::unseen(cases, &crossed, &shipped);
+    let (missed, least_width) = (bands::unseen(cases, &crossed, &shipped), posterior::between_builds(&posterior));
     let of_sources: Vec<_> = unseen.iter().map(|validation| bands::unseen(cases, validation, &shipped)).collect();
     let unaware = |source| uncertainties_without(&model, &prior, &known, &sources, source);
     let judged: Vec<_> =
         zip(&unseen, 0..).map(|(validation, source)| bands::unseen(cases, validation, &unaware(source))).collect();
     let unseen = of_sources.concat();
-    let mut coverage = bands::coverage(&crossed_misses, &unseen);
-    coverage.extend(bands::source_coverage(&crossed_misses, &of_sources, &judged));
+    let of_groups = bands::coverage(&missed, &unseen, least_width);
+    let coverage = [of_groups, bands::source_coverage(&missed, &of_sources, &judged, least_width)].concat();
     calibration.peak_half_width = bands::peak_width(&crossed).or(calibration.peak_half_width);
     calibration.posterior = Some(posterior);
     let mut own = Vec::new();
     if prior.noise.is_some() {
-        // What a few rows of one's own cannot say, the rows behind the prior do.
-        calibration.bands = bands::bands(&crossed_misses, &[]);
+        // What a few rows of one's own, which are of one build, cannot say, the rows behind the prior do.
+        calibration.bands = bands::bands(&missed, &[], 0.0);
         calibration.bands.extend(base.bands.iter().cloned());
     } else {
-        calibration.bands = bands::bands(&crossed_misses, &unseen);
+        calibration.bands = bands::bands(&missed, &unseen, least_width);
         if options.own_sets {
             begins("giving sets a few of their own rows");
             own = own::sets(&model, &prior, &known, &sources);

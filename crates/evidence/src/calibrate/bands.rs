@@ -79,8 +79,9 @@ pub(super) fn unseen<'a>(
 
 /// The bands, nearest evidence first: rows of one stack on one architecture that divide their work alike
 /// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
-/// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
-pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Band> {
+/// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know. None is narrower
+/// than `least_width`: rows of one publication lie closer together than builds of one software do.
+pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>], least_width: f64) -> Vec<Band> {
     type BandPool<'a> = (Option<&'a str>, (&'a str, [bool; 2]), Option<(Division, bool)>);
     let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
     let of = |residuals: &[UnseenResidual<'_>],
@@ -106,7 +107,7 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
                 part,
                 // Sources that were left out say how far off software is of which no row is known: they serve any run.
                 reach: known.then(|| reach.fold(Reach::default(), Reach::and)),
-                half_width: rounded(width(&needed).filter(|_| groups >= least)?),
+                half_width: rounded(width(&needed).filter(|_| groups >= least)?.max(least_width)),
                 groups: groups as u32,
                 rows: rows.len() as u32,
             })
@@ -162,12 +163,17 @@ pub(super) fn peak_width(crossed: &Validation) -> Option<f64> {
 }
 
 /// Whether bands hold: those of each row come from all groups but its own.
-pub(super) fn coverage(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Coverage> {
+pub(super) fn coverage(
+    crossed: &[UnseenResidual<'_>],
+    unseen: &[UnseenResidual<'_>],
+    least_width: f64,
+) -> Vec<Coverage> {
     let mut known: BTreeMap<&str, Vec<Band>> = BTreeMap::new();
     let mut judged: Vec<(&UnseenResidual<'_>, f64)> = Vec::new();
     for miss in crossed {
         let group = miss.residual.group.as_str();
-        let bands = known.entry(group).or_insert_with(|| bands(&others(crossed, group), &others(unseen, group)));
+        let bands =
+            known.entry(group).or_insert_with(|| bands(&others(crossed, group), &others(unseen, group), least_width));
         judged.extend(miss.half_width(bands).map(|half_width| (miss, half_width)));
     }
     let mut classes: BTreeMap<(&'static str, String), Vec<&(&UnseenResidual<'_>, f64)>> = BTreeMap::new();
@@ -188,6 +194,7 @@ pub(super) fn source_coverage(
     crossed: &[UnseenResidual<'_>],
     sources: &[Vec<UnseenResidual<'_>>],
     judged: &[Vec<UnseenResidual<'_>>],
+    least_width: f64,
 ) -> Vec<Coverage> {
     let (mut all, mut means) = (Vec::new(), Vec::new());
     for (at, source) in judged.iter().enumerate() {
@@ -196,7 +203,7 @@ pub(super) fn source_coverage(
         let rest: Vec<UnseenResidual<'_>> = crossed.iter().filter(apart).cloned().collect();
         let before = sources[..at].iter().chain(&sources[at + 1..]);
         let unseen: Vec<UnseenResidual<'_>> = before.flatten().filter(apart).cloned().collect();
-        let bands = bands(&rest, &unseen);
+        let bands = bands(&rest, &unseen, least_width);
         let width = |miss| Some((miss, UnseenResidual::half_width(miss, &bands)?));
         let widths: Vec<(&UnseenResidual<'_>, f64)> = source.iter().filter_map(width).collect();
         means.extend(covered(("source", String::new()), &widths.iter().collect::<Vec<_>>(), 0));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use nalgebra::{DMatrix, DVector};
 
+use shardscope_engine::evaluate::COVERAGE_SIGMA;
 use shardscope_engine::stack::{ConstantId, ConstantValues, Posterior, PosteriorConstant};
 
 use super::fit::{self, KnownSlopes};
@@ -117,6 +118,13 @@ pub(super) fn after(
     sources: &[UnseenSource],
 ) -> Posterior {
     prior.noise.map_or_else(|| posterior(model, known, sources), |noise| updated(model, prior, known, noise))
+}
+
+/// The half width of the 80 % interval within which one build of a program on one machine differs from others, in the logarithm
+/// of a step that kernels fill: by the spread of their pace from source to source.
+pub(super) fn between_builds(posterior: &Posterior) -> f64 {
+    let pace = posterior.constants.iter().find(|one| one.name == "own-compute");
+    COVERAGE_SIGMA * pace.map_or(0.0, |pace| pace.spread)
 }
 
 /// The posterior of a fit from scratch, from its slopes at the solution and the sources that were left out of it whole.

@@ -328,7 +328,7 @@ fn bands_hold_eight_of_ten_groups() {
     let few = (1..=3).map(|group| missed("b", group, 0.5));
     let rows: Vec<Residual> = rows.chain(few).collect();
     let unseen: Vec<Residual> = (1..=4).map(|group| missed("a", group, f64::from(group as u32) / 10.0)).collect();
-    let found = bands::bands(&unseen_residuals(&rows), &unseen_residuals(&unseen));
+    let found = bands::bands(&unseen_residuals(&rows), &unseen_residuals(&unseen), 0.0);
     let told: Vec<(usize, Option<Division>, f64, u32, u32)> =
         found.iter().map(|band| (band.stacks.len(), band.division, band.half_width, band.groups, band.rows)).collect();
     // All 13 groups: rank 0.8 x 14 = 11.2, past the 10 of stack a, so one of those that are off by 0.5. Of four
@@ -350,7 +350,10 @@ fn bands_hold_eight_of_ten_groups() {
     assert_eq!(serves("a", "volta", Division::Replicated), None);
     // Three groups cannot tell what 8 of 10 are: 0.8 x 4 is more than 3.
     let few: Vec<Residual> = (1..=3).map(|group| missed("b", group, 0.5)).collect();
-    assert_eq!(bands::bands(&unseen_residuals(&few), &[]), []);
+    assert_eq!(bands::bands(&unseen_residuals(&few), &[], 0.0), []);
+    // Builds differ by 0.1 and more: the narrow ones widen to that, the wide ones stay.
+    let apart = bands::bands(&unseen_residuals(&rows), &unseen_residuals(&unseen), 0.1);
+    assert_eq!(apart.iter().map(|band| band.half_width).collect::<Vec<_>>(), [0.1, 0.1, 0.5, 0.4]);
 }
 
 /// Four groups are off by 0.5, of which the constants' own half width explains 0.3: what is left is
@@ -365,12 +368,12 @@ fn what_the_constants_leave_open_is_not_counted_twice() {
             .map(|miss| UnseenResidual { open: half_width / COVERAGE_SIGMA, ..miss })
             .collect::<Vec<_>>()
     };
-    let half_width = |residuals: &[UnseenResidual<'_>]| bands::bands(residuals, &[])[0].half_width;
+    let half_width = |residuals: &[UnseenResidual<'_>]| bands::bands(residuals, &[], 0.0)[0].half_width;
     for (open, left) in [(0.0, 0.5), (0.3, 0.4), (0.6, 0.0)] {
         assert!((half_width(&of(open)) - left).abs() < 1e-9, "{open}");
     }
     let sources = [of(0.3), unseen_residuals(&others)];
-    let held = bands::source_coverage(&[], &sources, &sources);
+    let held = bands::source_coverage(&[], &sources, &sources, 0.0);
     assert_eq!(held.iter().map(|one| (one.rows, one.held)).collect::<Vec<_>>(), [(8, 0.5), (8, 0.5)]);
 }
 
@@ -379,7 +382,7 @@ fn what_the_constants_leave_open_is_not_counted_twice() {
 #[test]
 fn coverage_is_of_rows_that_the_band_has_not_seen() {
     let rows: Vec<Residual> = (1..=10).map(|group| missed("a", group, group as f64 / 100.0)).collect();
-    let coverage = bands::coverage(&unseen_residuals(&rows), &[]);
+    let coverage = bands::coverage(&unseen_residuals(&rows), &[], 0.0);
     assert_eq!(coverage.len(), 1, "no class has 20 groups: {coverage:?}");
     assert_eq!((coverage[0].by.0, coverage[0].rows, coverage[0].groups), ("all", 10, 10));
     assert!((coverage[0].held - 0.8).abs() < 1e-12);
