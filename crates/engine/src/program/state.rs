@@ -57,8 +57,11 @@ impl ModelState {
         self.total() - self.pages
     }
 
-    /// The same with so many bytes of its pages on the host.
-    pub(super) fn without_pages(self, gone: Bytes) -> Self {
+    /// The same with so many bytes of its pages on the host, of experts as many as of all else.
+    pub(super) fn without_pages(mut self, gone: Bytes) -> Self {
+        if gone > Bytes::ZERO {
+            self.experts[2] = self.experts[2] * ((self.optimizer - gone) / self.optimizer);
+        }
         Self { optimizer: self.optimizer - gone, pages: self.pages - gone, moved_pages: gone, ..self }
     }
 
@@ -119,5 +122,21 @@ impl ModelState {
             return Self { expert_parameters: parameters, experts: [own.weights, own.gradients, own.optimizer], ..own };
         }
         own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 12 bytes of state 8 are pages, of which 4 leave: 8 bytes stay, and of the experts' 6 as large a share, 4.
+    #[test]
+    fn pages_leave_experts_and_others_alike() {
+        let [twelve, eight, six, four] = [12.0, 8.0, 6.0, 4.0].map(Bytes::new);
+        let experts = [Bytes::ZERO, Bytes::ZERO, six];
+        let state = ModelState { optimizer: twelve, pages: eight, experts, ..ModelState::default() };
+        let ModelState { optimizer, pages, moved_pages, experts, .. } = state.without_pages(four);
+        assert_eq!([optimizer, pages, moved_pages, experts[2]], [eight, four, four, four]);
+        assert_eq!(ModelState::default().without_pages(Bytes::ZERO), ModelState::default());
     }
 }
