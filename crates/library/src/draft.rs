@@ -58,7 +58,7 @@ pub struct Draft {
 impl Draft {
     /// A copy of a scenario's cluster, or else of its model, to edit: a new file for one that the program or a snapshot
     /// carries, the file itself for one of the user's.
-    pub fn of(library: &Library, kind: Kind, scenario: &Scenario) -> Result<Self, String> {
+    pub fn copy_of(library: &Library, kind: Kind, scenario: &Scenario) -> Result<Self, String> {
         let (id, known, own) = if kind == Kind::Cluster {
             let (id, facts) = (&scenario.cluster.id, &scenario.cluster);
             (id, library.cluster(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))

@@ -51,9 +51,10 @@ impl fmt::Display for Warning {
 /// Adds the presets of the user's own folder, which need not exist yet, and of other folders
 /// (`FOLDER/clusters/*.toml`, ...); later ones win.
 pub fn with_folders(mut library: Library, home: Option<PathBuf>, others: &[PathBuf]) -> (Library, Vec<Warning>) {
-    library.folders = Folders { home: home.clone(), others: others.to_vec() };
-    let home = home.iter().filter(|folder| !matches!(folder.try_exists(), Ok(false)));
-    let warnings = home.chain(others).flat_map(|folder| add_folder(&mut library, folder)).collect();
+    let there = home.iter().filter(|folder| !matches!(folder.try_exists(), Ok(false)));
+    let all: Vec<PathBuf> = there.chain(others).cloned().collect();
+    library.folders = Folders { home, others: others.to_vec() };
+    let warnings = all.iter().flat_map(|folder| add_folder(&mut library, folder)).collect();
     (library, warnings)
 }
 

@@ -66,7 +66,7 @@ pub struct Form {
 impl Form {
     /// The form of a scenario's cluster, or of its model.
     pub fn of(kind: Kind, scenario: &Scenario, library: &Library) -> Result<Self, String> {
-        let draft = Draft::of(library, kind, scenario)?;
+        let draft = Draft::copy_of(library, kind, scenario)?;
         let (value, before) = (draft.id.clone(), draft.id.clone());
         let (label, unit, note) = ("id".to_owned(), String::new(), String::new());
         let id = Row { label, value, unit, before, note, wrong: None, slot: None };

@@ -16,7 +16,7 @@ fn scenario(library: &Library, cluster: &str, model: &str) -> Scenario {
 
 fn draft(kind: Kind) -> Draft {
     let library = embedded();
-    Draft::of(&library, kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
+    Draft::copy_of(&library, kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
 }
 
 fn slot(draft: &Draft, path: &str) -> DraftField {
@@ -72,7 +72,7 @@ fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
             } else {
                 ("h100-80gb-dgx", entry.id.as_str())
             };
-            let mut draft = Draft::of(&library, kind, &scenario(&library, cluster, model)).unwrap();
+            let mut draft = Draft::copy_of(&library, kind, &scenario(&library, cluster, model)).unwrap();
             // Writing what a field shows changes no fact.
             for slot in draft.slots().iter().filter(|slot| !slot.value.is_empty()) {
                 draft.set(slot, &slot.value).unwrap_or_else(|why| panic!("{}: {}: {why}", entry.id, slot.path));
@@ -149,8 +149,9 @@ fn what_fields_make_of_each_other_is_said_at_the_field() {
 #[test]
 fn a_copy_gets_an_id_that_nothing_has() {
     let mut library = embedded();
-    let of =
-        |library: &Library| Draft::of(&library, Kind::Model, &scenario(library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    let of = |library: &Library| {
+        Draft::copy_of(library, Kind::Model, &scenario(library, "h100-80gb-dgx", "mpt-7b")).unwrap()
+    };
     let first = of(&library);
     assert_eq!((first.id.as_str(), &first.replaces), ("mpt-7b-2", &None));
     library.add(Kind::Model, "mpt-7b-2", &first.text(), Origin::Embedded).unwrap();
@@ -170,7 +171,7 @@ fn what_is_imported_gets_an_id_that_can_be_typed() {
 fn a_copy_is_called_by_its_id_until_it_is_named() {
     let library = embedded();
     let name = |draft: &Draft| read::checked::<Cluster>(&draft.id, &draft.saving().text).unwrap().name;
-    let mut copy = Draft::of(&library, Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    let mut copy = Draft::copy_of(&library, Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
     copy.id = "b200-dgx".to_owned();
     assert_eq!(name(&copy), "b200-dgx");
     set(&mut copy, "name", "DGX B200").unwrap();
@@ -182,7 +183,7 @@ fn facts_of_a_snapshot_are_copied_as_they_are() {
     let library = embedded();
     let mut scenario = scenario(&library, "h100-80gb-dgx", "mpt-7b");
     std::sync::Arc::make_mut(&mut scenario.model).layers = 7;
-    let draft = Draft::of(&library, Kind::Model, &scenario).unwrap();
+    let draft = Draft::copy_of(&library, Kind::Model, &scenario).unwrap();
     assert_eq!((slot(&draft, "layers").value.as_str(), draft.id.as_str()), ("7", "mpt-7b-2"));
     assert_eq!(draft.problems(), []);
 }
@@ -202,7 +203,7 @@ fn said_in(path: &str, value: &toml::Value) -> Vec<String> {
 #[test]
 fn a_copy_of_a_file_that_is_like_another_has_all_fields() {
     let library = embedded();
-    let copy = Draft::of(&library, Kind::Model, &scenario(&library, "mi250x-frontier", "llama2-7b")).unwrap();
+    let copy = Draft::copy_of(&library, Kind::Model, &scenario(&library, "mi250x-frontier", "llama2-7b")).unwrap();
     assert_eq!((slot(&copy, "layers").value, slot(&copy, "name").value), ("32".to_owned(), "Llama 2 7B".to_owned()));
     assert_eq!(copy.problems(), []);
 }
@@ -264,7 +265,7 @@ fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
 #[test]
 fn it_says_of_what_each_rate_of_a_level_is() {
     let library = embedded();
-    let frontier = Draft::of(&library, Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
+    let frontier = Draft::copy_of(&library, Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
     let of = |path: &str| slot(&frontier, path).note;
     assert_eq!(of("levels[0].bandwidth"), "device, in the package");
     assert_eq!(of("levels[2].bandwidth"), "device, between nodes");
