@@ -108,7 +108,7 @@ const WAITING: &[&str] = &["shardscope_engine::disk", "shardscope::app", "shards
 const COMPUTING: &[(&str, usize)] = &[
     ("checked", 0),
     ("layout", 0),
-    ("idle", 0),
+    ("idle_in", 1),
     ("failures", 0),
     ("untuned", 1),
     ("mapped", 3),
