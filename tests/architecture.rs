@@ -119,7 +119,7 @@ const WAITING: &[&str] = &["shardscope_library::disk", "shardscope::app", "shard
 const COMPUTING: &[(&str, usize)] = &[
     ("checked", 0),
     ("layout", 0),
-    ("idle", 0),
+    ("idle_in", 1),
     ("failures", 0),
     ("untuned", 1),
     ("mapped", 3),

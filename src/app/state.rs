@@ -37,7 +37,7 @@ use crate::app::views::{SPECS, Views};
 use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario};
+use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Idle, Problem, Scenario};
 use shardscope_engine::search::{Candidate, Cell, Fixes, nearest_possible};
 use shardscope_report::snapshot::LeftOff;
 
@@ -263,7 +263,7 @@ impl App {
         self.following = false;
         self.stale = true;
         self.fix = None;
-        self.inputs.idle = self.scenario.plan.idle();
+        self.inputs.idle = Idle::all(&self.scenario.plan);
         let stands = shown.as_ref().is_ok_and(|scenario| scenario.keeps_batch().is_ok());
         self.nearest = if stands { None } else { self.find_nearest() };
         self.shown = shown;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::state::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
-use shardscope_engine::plan::{GlobalBatch, Idle, Plan};
+use shardscope_engine::plan::{GlobalBatch, Plan};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::scenario::{Field, Idle, Problem, Value};
 use shardscope_engine::search::{self, MOST_THREADS, Pool};
 use shardscope_engine::units::thousands;
 use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, read_model};
@@ -214,13 +214,11 @@ fn refuse_opening(error: OpenError) -> Failure {
 /// Says which flags change nothing in any of these plans.
 pub(super) fn note_idle(input: &ScenarioArgs, plans: impl IntoIterator<Item = Plan>) {
     let mut plans = plans.into_iter();
-    let mut idle = plans.next().map(|plan| plan.idle()).unwrap_or_default();
+    let mut idle = plans.next().map(|plan| Idle::all(&plan)).unwrap_or_default();
     for plan in plans {
-        let here = plan.idle();
-        idle.retain(|one| here.iter().any(|other| other.choice == one.choice));
+        idle.retain(|one| one.field.idle_in(&plan).is_some());
     }
-    for Idle { choice, why, fix } in idle {
-        let field = Field::from(choice);
+    for Idle { field, why, fix } in idle {
         if input.flags.has(field) {
             output::note(&format!("--{field}: {why}; {fix}"));
         }

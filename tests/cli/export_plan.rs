@@ -97,6 +97,17 @@ fn deepspeed() {
     assert_contains(&mics, &["\"mics_shard_size\": 8"]);
 }
 
+/// With all of the state on the host an update copies nothing, beside which nothing can overlap; with the optimizer's alone
+/// it copies gradients and weights, and DeepSpeed does so one after the other.
+#[test]
+fn what_changes_nothing_in_a_plan_is_no_deviation_of_a_tool() {
+    let plan = "--devices 64 --strategy zero3 --offload";
+    let overlapped = lines("deepspeed", &format!("{plan} state --offload-overlap on"));
+    assert_eq!(overlapped, lines("deepspeed", &format!("{plan} state")));
+    let counts = run(&format!("export --strict --to deepspeed {BASE} {plan} optimizer --offload-overlap on"));
+    assert_contains(&counts.refused().join("\n"), &["offload_overlap on: not supported by deepspeed"]);
+}
+
 /// 2 tensor x 2 pipeline ranks leave 16: 4 sequences of each x 8 micro-batches x 16 = 512.
 #[test]
 fn megatron() {

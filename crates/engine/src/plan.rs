@@ -4,7 +4,6 @@ mod batch;
 mod choice;
 mod experts;
 mod extent;
-mod idle;
 mod modules;
 mod operators;
 pub mod pass;
@@ -24,8 +23,6 @@ pub use choice::{
 };
 pub use experts::{Capacity, DispatchFormats, Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
-pub use idle::Idle;
-pub use idle::IdleChoice;
 pub use modules::{Module, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
 pub use precision::{Block, NumberFormat, Precision};

@@ -24,7 +24,7 @@ use file::printable;
 
 pub use crate::problem::Problem;
 pub use batch::NEAR;
-pub use field::{Edit, Field, FieldSpec, Value};
+pub use field::{Edit, Field, FieldSpec, Idle, Value};
 pub use frozen::Differentiated;
 pub(crate) use host::HOST_GRADIENT;
 pub use host::{HostThreads, PAGEABLE};

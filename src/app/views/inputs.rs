@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use shardscope_engine::plan::{Extent, Idle};
+use shardscope_engine::plan::Extent;
 use shardscope_engine::presets::{Kind, Library};
-use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_engine::scenario::{Field, Idle, Problem, Scenario, Value};
 use shardscope_engine::units::{counted, devices, short};
 use shardscope_report::figures::Figure;
 
@@ -148,7 +148,7 @@ impl Inputs {
 
     /// Why the plan does not follow what a field says, where it does not.
     pub fn idle(&self, field: Field) -> Option<&Idle> {
-        self.idle.iter().find(|idle| Field::from(idle.choice) == field)
+        self.idle.iter().find(|idle| idle.field == field)
     }
 
     /// Whether the plan does not use a field's value, which is one.

@@ -3,30 +3,31 @@
 //!
 //! Not for what values mean together: that is checked with the scenario.
 
+mod behaviour;
 mod lenses;
 mod table;
 mod value;
-mod variants;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::model::Model;
-use crate::plan::{IdleChoice, Plan, Sharding, Size, StageSizes};
+use crate::plan::{Plan, Sharding, Size, StageSizes};
+use crate::stack::{Feature, Runs};
 use crate::units::devices;
 
-use super::{Problem, Scenario};
+use super::{Checked, Problem, Scenario};
 
+pub use behaviour::Idle;
+pub use table::Field;
 pub(super) use table::MOST;
 pub use value::Resolved;
 pub use value::{Type, Typed, Value, count, switch};
-pub use variants::Field;
 
 /// What is known of a field.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldSpec {
-    /// The field itself.
-    pub field: Field,
     /// Its path in the file (`plan.micro_batch`), as in [`Problem::field`].
     pub path: &'static str,
     /// Its path where a file places the state in full (`plan.sharding.weights`), which problems name.
@@ -61,6 +62,10 @@ pub struct FieldSpec {
     pub suspected: (usize, usize),
     /// Whether an import states its default where no file says it.
     pub left_open: bool,
+    /// What it needs of the program that runs the plan.
+    need: Option<Need>,
+    /// When it changes nothing; the first rule that holds says why.
+    idle: [Option<IdleRule>; 3],
     /// Where it lies.
     place: FieldPlace,
 }
@@ -139,6 +144,54 @@ pub enum PresetField {
     Strategy,
 }
 
+/// What a field needs of the program that runs its plan.
+#[derive(Debug, Clone, Copy)]
+enum Need {
+    /// A feature, and the name of what a program without it lacks: for any other value than the default, or where a rule of
+    /// its own says that a job makes use of it.
+    Feature(Feature, Text, Option<fn(&Checked<'_>) -> bool>),
+    /// A value that the program lists: what it lacks where it does not.
+    Listed(fn(&Plan, &Runs) -> Option<Lack>),
+}
+
+/// What a program lacks of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    /// What it lacks.
+    pub what: Cow<'static, str>,
+    /// The values that it has, where it lists them; else empty.
+    pub known: String,
+}
+
+/// When a field changes nothing.
+#[derive(Debug, Clone, Copy)]
+struct IdleRule {
+    /// Whether its value in a plan changes nothing.
+    is: fn(&Plan) -> bool,
+    /// Why it changes nothing.
+    why: Text,
+    /// The change that would give it an effect.
+    fix: &'static str,
+}
+
+/// A text of an entry.
+#[derive(Debug, Clone, Copy)]
+enum Text {
+    /// The same for every plan.
+    Fixed(&'static str),
+    /// One that has values of the plan.
+    OfPlan(fn(&Plan) -> String),
+}
+
+impl Text {
+    fn of_plan(self, plan: &Plan) -> Cow<'static, str> {
+        match self {
+            Self::Fixed(text) => text.into(),
+            Self::OfPlan(text) => text(plan).into(),
+        }
+    }
+}
+
 /// Where a field lies.
 #[derive(Debug, Clone, Copy)]
 enum FieldPlace {
@@ -168,45 +221,10 @@ impl<T> Clone for Lens<T> {
 
 impl<T> Copy for Lens<T> {}
 
-impl From<IdleChoice> for Field {
-    fn from(choice: IdleChoice) -> Self {
-        match choice {
-            IdleChoice::Schedule => Self::Schedule,
-            IdleChoice::StagesPerRank => Self::StagesPerRank,
-            IdleChoice::Adapters => Self::LoraRank,
-            IdleChoice::RecomputeModules => Self::RecomputeModules,
-            IdleChoice::Offload => Self::Offload,
-            IdleChoice::Moments => Self::Moments,
-            IdleChoice::MasterWeights => Self::MasterWeights,
-            IdleChoice::OffloadRatio => Self::OffloadRatio,
-            IdleChoice::OffloadOverlap => Self::OffloadOverlap,
-            IdleChoice::HostPinned => Self::HostPinned,
-            IdleChoice::PagedOptimizer => Self::PagedOptimizer,
-            IdleChoice::ClipNorm => Self::ClipNorm,
-            IdleChoice::QuantisedWeights => Self::Qwz,
-            IdleChoice::SecondCopy => Self::Hpz,
-            IdleChoice::QuantisedGradients => Self::Qgz,
-        }
-    }
-}
-
-/// A field's number is its position in the table, which can therefore be indexed, and nothing is forgotten.
-const _: () = {
-    let mut index = 0;
-    while index < table::TABLE.len() {
-        assert!(table::TABLE[index].field as usize == index, "`TABLE` is not in the order of `Field`");
-        index += 1;
-    }
-    assert!(
-        Field::FlopCount as usize + 1 == table::TABLE.len(),
-        "`TABLE` must end with the last of `Field`: name that here"
-    );
-};
-
 impl Field {
     /// All of them, in the order of files, helps and screens.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
-        table::TABLE.iter().map(|spec| spec.field)
+        table::ALL.iter().copied()
     }
 
     /// What is known of it.
@@ -289,6 +307,15 @@ impl Field {
             what: format!("'{}' is not valid", super::file::printable(text)),
             fix,
         })
+    }
+
+    /// The value of a plan's field where nothing is said; `None` where model, stack or strategy say it.
+    pub fn usual(self) -> Option<Value> {
+        match self.spec().place {
+            FieldPlace::Id(_) | FieldPlace::Sharding(_) => None,
+            // Its default is a value, or words that say where it comes from.
+            FieldPlace::Plan(_) | FieldPlace::Model(_) => self.spec().takes.read(self.spec().default).ok(),
+        }
     }
 
     /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan alone.

@@ -9,9 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::plan::{Offload, Precision, Recompute, Reduction, Schedule};
 
 /// A feature of plans that a program either has or lacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum Feature {
     /// Tensor parallelism.
     Tensor,

@@ -7,10 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{
-    Accumulation, Ema, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Offload, Plan, Precision, Recompute,
-    Reduction, Sharded,
-};
+use shardscope_engine::plan::{Accumulation, Extent, FrozenEnds, GlobalBatch, Plan, Precision, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
 /// A plan's fields, and which of them a tool's file says.
@@ -28,6 +25,19 @@ pub(crate) struct PlanWriter<'a> {
     /// What is said in another place than the file.
     pub elsewhere: Vec<String>,
 }
+
+/// Fields that a tool's file says though they are as usual: tools have other defaults.
+const STATED: [Field; 9] = [
+    Field::MicroBatch,
+    Field::Accumulate,
+    Field::Recompute,
+    Field::Optimizer,
+    Field::LoraRank,
+    Field::LoraTargets,
+    Field::Offload,
+    Field::Epochs,
+    Field::Prefetch,
+];
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,44 +81,27 @@ impl<'a> PlanWriter<'a> {
     /// Of a scenario whose layout is right.
     pub fn new(scenario: &'a Scenario, layout: Layout) -> Self {
         let plan = &scenario.plan;
-        // As the layout has it, not as the file does: two ways of saying one plan are written alike.
+        // An offload that is idle moves the state all the same, or is noted by the tool that cannot say it.
+        let counts = |field: Field| field == Field::Offload || field.idle_in(plan).is_none();
+        // What is as it usually is needs no word, but where tools have other defaults.
+        let stated = |field: Field, value: &Value| STATED.contains(&field) || field.usual().as_ref() != Some(value);
         let mut values: BTreeMap<Field, Value> = Field::all()
-            .filter(|field| field.is_in_plan() && !field.is_in_sharding())
+            .filter(|field| field.is_in_plan() && !field.is_in_sharding() && counts(*field))
             .filter_map(|field| Some((field, field.value(scenario)?)))
+            .filter(|(field, value)| stated(*field, value))
             .collect();
+        if scenario.model.frozen_layers == 0 && plan.tuning.ends == Some(FrozenEnds::None) {
+            values.remove(&Field::FrozenEnds);
+        }
+        // As the layout has it, not as the file does: two ways of saying one plan are written alike.
         values.remove(&Field::Nodes);
         values.insert(Field::Devices, layout.devices.into());
         // More than the field itself could hold is still said.
         let sequences = scenario.sequences();
         let batch = GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch);
         values.insert(Field::GlobalBatch, batch);
-        values.insert(Field::Schedule, plan.effective_schedule().into());
-        values.insert(Field::StagesPerRank, plan.virtual_stages().into());
-        // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
-        for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
-            values.retain(|key, value| *key != field || *value != Value::Count(1));
-        }
-        // What is as it usually is needs no word, nor what changes nothing.
-        let (frozen, offloads) = (scenario.model.frozen_layers > 0, plan.offload.optimizer());
-        let unsaid = [
-            (scenario.model.mtp_layers == 0, Field::MtpLayers),
-            (!frozen, Field::FrozenLayers),
-            (!frozen && plan.tuning.ends == Some(FrozenEnds::None), Field::FrozenEnds),
-            (plan.moments == Moments::Fp32, Field::Moments),
-            (plan.master_weights == MasterWeights::Fp32, Field::MasterWeights),
-            (plan.clip_norm, Field::ClipNorm),
-            (plan.ema == Ema::None, Field::Ema),
-            (!plan.offload_overlap || !offloads, Field::OffloadOverlap),
-            (plan.host_pinned || (plan.offload == Offload::None && plan.ema != Ema::Host), Field::HostPinned),
-            (!plan.paged_optimizer || plan.optimizer_on_host() >= 1.0, Field::PagedOptimizer),
-            (plan.optimizer_on_host() >= 1.0 || !offloads, Field::OffloadRatio),
-        ];
-        for (_, field) in unsaid.iter().filter(|(is, _)| *is) {
-            values.remove(field);
-        }
-        if layout.pipeline == 1 {
-            values.remove(&Field::Schedule);
-            values.remove(&Field::StagesPerRank);
+        if layout.pipeline > 1 {
+            values.insert(Field::Schedule, plan.effective_schedule().into());
         }
         let sharding = &plan.sharding;
         if layout.weights > 1 {
@@ -242,19 +235,20 @@ impl<'a> PlanWriter<'a> {
     /// Everything that neither the file nor anything else says, at the end.
     pub fn rest(mut self, tool: &str) -> (Vec<String>, Vec<String>) {
         let plan = self.plan();
-        let usual = Plan::new(plan.sharding.clone(), plan.sequence);
         for (field, value) in self.values.iter().filter(|(field, _)| !self.said.contains(field)) {
             let says = match field {
-                // What a file of a run does not hold: its length and price, the count of its flop, and what-ifs on the machine.
-                Field::Tokens | Field::Examples | Field::Epochs | Field::Packing | Field::Price | Field::FlopCount => {
-                    false
-                }
-                Field::Bandwidth | Field::Memory => *value != Value::Number(1.0),
+                // What a file of a run does not hold: the length of its sequences and of itself, its price, and the count of
+                // its flop.
+                Field::Sequence
+                | Field::Tokens
+                | Field::Examples
+                | Field::Epochs
+                | Field::Packing
+                | Field::Price
+                | Field::FlopCount => false,
                 Field::Reshard => *value == Value::Switch(false),
                 Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,
                 Field::Accumulation => plan.accumulation == Accumulation::Layered && plan.accumulate > 1,
-                Field::Recompute => plan.recompute != Recompute::None,
-                Field::RecomputeModules => !plan.repeated_modules().is_of_stack(),
                 Field::Precision => plan.precision != Precision::Bf16,
                 Field::Accumulate
                 | Field::GlobalBatch
@@ -263,7 +257,7 @@ impl<'a> PlanWriter<'a> {
                 | Field::Qwz
                 | Field::Qgz
                 | Field::Hpz => true,
-                _ => field.in_plan(&usual).is_none_or(|usual| usual != *value),
+                _ => field.usual().as_ref() != Some(value),
             };
             if says {
                 self.notes.push(format!("{} {value}: not supported by {tool}", field.key()));

@@ -7,7 +7,7 @@ use crate::app::layer::Layer;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::views;
 use crate::app::views::panels::breakdown;
-use shardscope_engine::scenario::Edit;
+use shardscope_engine::scenario::{Edit, Idle};
 use shardscope_engine::search::WORTHWHILE_GAIN;
 use shardscope_report::figures::{Figure, limit as limit_of};
 
@@ -240,7 +240,7 @@ fn a_schedule_is_tried_together_with_its_stages() {
     let row = app.views.advice.rows().iter().position(|row| row.name() == *change).expect("a row");
     press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
     assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
-    assert!(app.scenario.plan.idle().is_empty());
+    assert!(Idle::all(&app.scenario.plan).is_empty());
 }
 
 /// Frontier's 20B with unquantised shards: its strategies with int8 weights on the wire stand last and say so.

@@ -1,37 +1,39 @@
 //! A choice that a plan is said not to follow changes none of its figures.
 
 use super::*;
-use crate::plan::{IdleChoice, MasterWeights, Moments, Plan, RecomputeModules};
+use crate::plan::{MasterWeights, Moments, Plan, RecomputeModules, Tuning};
+use crate::scenario::{Field, Idle};
 use crate::units::Share;
 
 /// The same plan without its idle choices.
 fn plain(plan: &Plan) -> Plan {
     let mut plain = plan.clone();
-    for idle in plan.idle() {
-        match idle.choice {
-            IdleChoice::Schedule => plain.schedule = plan.effective_schedule(),
-            IdleChoice::StagesPerRank => plain.stages_per_rank = 1,
-            IdleChoice::Adapters => plain.tuning = crate::plan::Tuning::default(),
-            IdleChoice::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
-            IdleChoice::Offload => {
+    for idle in Idle::all(plan) {
+        match idle.field {
+            Field::Schedule => plain.schedule = plan.effective_schedule(),
+            Field::StagesPerRank => plain.stages_per_rank = 1,
+            Field::LoraRank | Field::LoraTargets | Field::FrozenFormat => plain.tuning = Tuning::default(),
+            Field::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
+            Field::Offload => {
                 plain.offload = match plan.offload {
                     Offload::AllNvme => Offload::StateNvme,
                     offload if offload.state() => Offload::State,
                     _ => Offload::None,
                 }
             }
-            IdleChoice::Moments => plain.moments = Moments::Fp32,
-            IdleChoice::MasterWeights => plain.master_weights = MasterWeights::Fp32,
-            IdleChoice::OffloadRatio => plain.offload_ratio = Share::new(1.0),
-            IdleChoice::OffloadOverlap => plain.offload_overlap = false,
-            IdleChoice::HostPinned => plain.host_pinned = true,
-            IdleChoice::PagedOptimizer => plain.paged_optimizer = false,
-            IdleChoice::ClipNorm => plain.clip_norm = true,
-            IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
-            IdleChoice::SecondCopy => plain.sharding.secondary = None,
-            IdleChoice::QuantisedGradients => {
+            Field::Moments => plain.moments = Moments::Fp32,
+            Field::MasterWeights => plain.master_weights = MasterWeights::Fp32,
+            Field::OffloadRatio => plain.offload_ratio = Share::new(1.0),
+            Field::OffloadOverlap => plain.offload_overlap = false,
+            Field::HostPinned => plain.host_pinned = true,
+            Field::PagedOptimizer => plain.paged_optimizer = false,
+            Field::ClipNorm => plain.clip_norm = true,
+            Field::Qwz => plain.sharding.wire.weights = Format::Bf16,
+            Field::Hpz => plain.sharding.secondary = None,
+            Field::Qgz => {
                 (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false);
             }
+            field => panic!("{field} is idle, and its plain value is not known here"),
         }
     }
     plain
@@ -94,10 +96,10 @@ fn a_choice_that_counts_is_not_idle() {
     for schedule in Schedule::ALL {
         let stages_per_rank = if schedule.rules().virtual_stages { 2 } else { 1 };
         let plan = Plan { pipeline: 2, schedule: *schedule, stages_per_rank, ..base.clone() };
-        assert_eq!(plan.idle(), [], "{schedule}");
+        assert_eq!(Idle::all(&plan), [], "{schedule}");
     }
     let layered = Plan { pipeline: 2, stages_per_rank: 2, accumulation: Accumulation::Layered, ..base.clone() };
-    assert_eq!(Plan { schedule: Schedule::BreadthFirst, ..layered }.idle(), []);
+    assert_eq!(Idle::all(&Plan { schedule: Schedule::BreadthFirst, ..layered }), []);
     let kept = Plan { pipeline: 2, offload: Offload::Checkpoints, recompute: Recompute::Full, ..base };
-    assert_eq!(kept.idle(), []);
+    assert_eq!(Idle::all(&kept), []);
 }

@@ -1,5 +1,5 @@
-//! The table of fields: a variant and an entry each, which is all that a new field of a plan needs beside its place in
-//! `plan`.
+//! The table of fields: an entry each, which is all that a new field of a plan needs beside its place and its default in
+//! `plan`. The entry also says what the field needs of a stack, and when it changes nothing.
 //!
 //! Its order is that of files, of helps and of screens. Where several fields set the same thing, later ones refine
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
@@ -7,16 +7,19 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, Compile, CudaGraphs, Dispatcher, Ema, Extent, FlopCount, FrozenEnds, FrozenFormat, GradientFormat,
-    MasterWeights, Moments, Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
+    Accumulation, Compile, CudaGraphs, Dispatcher, Ema, Extent, FlopCount, Format, FrozenEnds, FrozenFormat,
+    GradientFormat, MasterWeights, Moments, Offload, Optimizer, Plan, Precision, Recompute, Reduction, Schedule, Size,
+    TrainMethod, Tuning,
 };
+use crate::scenario::Checked;
+use crate::stack::{Feature, listed};
 
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_dispatch_formats, put_examples, put_expert_tensor,
     put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing,
     put_price, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
-use super::{Field, FieldSpec, PresetField, Steps, Type, Value};
+use super::{FieldSpec, Lack, PresetField, Steps, Type, Value};
 
 use entry::{id, plan, sharding, word};
 
@@ -34,18 +37,56 @@ const FACTORS: Steps = Steps::Numbers(&[0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0,
 /// Lengths of a training run, in tokens.
 const LENGTHS: Steps = Steps::Numbers(&[1e9, 1e10, 1e11, 3e11, 1e12, 2e12, 5e12, 1.5e13]);
 
-/// All fields. The position of each is its number, which the compiler checks below.
-pub(super) static TABLE: &[FieldSpec] = &[
-    id(Field::Cluster, PresetField::Cluster, "cluster", "hardware")
-        .help("ID", "Cluster (`shardscope presets clusters`)"),
-    id(Field::Stack, PresetField::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
-    id(Field::Model, PresetField::Model, "model", "model")
+const NO_PIPELINE: &str = "there is no pipeline";
+const PIPELINE: &str = "choose 2 or more pipeline ranks";
+const NO_ADAPTERS: &str = "all parameters are trained, so that there are no adapters";
+const ADAPTERS: &str = "choose train lora or qlora";
+const SHARDS: &str = "choose a strategy that shards them";
+
+/// Whether each rank holds a part of the state whole.
+fn is_whole(plan: &Plan, extent: &Extent) -> bool {
+    plan.operators.is_empty() && matches!(extent, Extent::Device | Extent::Ranks(1))
+}
+
+/// Whether weights are gathered unit by unit.
+fn gathers(job: &Checked<'_>) -> bool {
+    job.layout().weights > 1 && !job.plan.staged()
+}
+
+/// What a program lacks whose list does not have a value.
+fn unlisted<T: ToString>(has: bool, what: String, known: Option<&Vec<T>>) -> Option<Lack> {
+    (!has).then(|| Lack { what: what.into(), known: listed(known) })
+}
+
+/// Names the fields, and makes the table of their entries. `cargo fmt` leaves a table alone that has a line of more than 120
+/// characters.
+macro_rules! fields {
+    ($($field:ident = $entry:expr),+ $(,)?) => {
+        /// A field of a scenario; [`Field::spec`] says what it is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "the table says what each of them is")]
+        pub enum Field {
+            $($field),+
+        }
+
+        /// All fields.
+        pub(super) static ALL: &[Field] = &[$(Field::$field),+];
+
+        /// Their entries, in the same order.
+        pub(super) static TABLE: &[FieldSpec] = &[$($entry),+];
+    };
+}
+
+fields![
+    Cluster = id(PresetField::Cluster, "cluster", "hardware").help("ID", "Cluster (`shardscope presets clusters`)"),
+    Stack = id(PresetField::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
+    Model = id(PresetField::Model, "model", "model")
         .help("ID", "Model (`shardscope presets models`); sets the default sequence length"),
-    id(Field::Strategy, PresetField::Strategy, "strategy", "strategy")
+    Strategy = id(PresetField::Strategy, "strategy", "strategy")
         .help("ID", "Sharding strategy (`shardscope presets strategies`)")
         .advised(64, 64)
         .left_open(),
-    plan(Field::Nodes, "plan.nodes", "nodes", COUNT, "1")
+    Nodes = plan("plan.nodes", "nodes", COUNT, "1")
         .help("N", "Number of nodes")
         .steps(Steps::Nodes)
         .range(1, 512)
@@ -53,7 +94,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .advised(6, 2)
         .suspected(0, 0)
         .lens(|plan| whole_nodes(plan.size), |plan, nodes| put_size(plan, nodes, Size::Nodes)),
-    plan(Field::Devices, "plan.devices", "devices", COUNT, "those of the nodes")
+    Devices = plan("plan.devices", "devices", COUNT, "those of the nodes")
         .help("N", "Number of devices, instead of whole nodes")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 1 << 16))
@@ -61,21 +102,21 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .searched_on_request()
         .lens(|plan| devices(plan.size), |plan, count| put_size(plan, count, Size::Devices)),
-    plan(Field::Bandwidth, "plan.bandwidth_factor", "bandwidth", Type::Factor, "1")
+    Bandwidth = plan("plan.bandwidth_factor", "bandwidth", Type::Factor, "1")
         .label("network")
         .help("FACTOR", "What-if factor on the bandwidth of the network, the outermost level")
         .steps(FACTORS)
         .lens(|plan| some(plan.bandwidth_factor), |plan, factor| factor.put(&mut plan.bandwidth_factor)),
-    plan(Field::Memory, "plan.memory_factor", "memory-factor", Type::Factor, "1")
+    Memory = plan("plan.memory_factor", "memory-factor", Type::Factor, "1")
         .label("memory")
         .axis("memory")
         .help("FACTOR", "What-if factor on the device's memory")
         .steps(FACTORS)
         .lens(|plan| some(plan.memory_factor), |plan, factor| factor.put(&mut plan.memory_factor)),
-    plan(Field::Price, "plan.price", "price", Type::Money, "the cluster's, if it states one")
+    Price = plan("plan.price", "price", Type::Money, "the cluster's, if it states one")
         .help("PRICE", "Price of a device-hour, for the cost of the training: \"2.50 EUR\"")
         .lens(|plan| plan.price.map(Value::Money), put_price),
-    sharding(Field::Shard, "plan.shard", "shard", Type::Extent)
+    Shard = sharding("plan.shard", "shard", Type::Extent)
         .help(
             "EXTENT",
             "Extent of sharding for the first part of the state that is sharded: device, innermost, node, system, \
@@ -84,7 +125,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(Steps::Extents)
         .advised(8, 8)
         .state(|sharding| some(sharding.first_extent().cloned().unwrap_or(Extent::Device)), shard),
-    sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
+    WeightsOver = sharding("plan.weights_over", "weights-over", Type::Extent)
         .in_full("plan.sharding.weights")
         .label("weights")
         .help("EXTENT", "Extent over which weights are sharded, overriding the strategy")
@@ -92,7 +133,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .searched()
         .state(|sharding| some(sharding.weights.clone()), |sharding, extent| extent.put(&mut sharding.weights)),
-    sharding(Field::GradientsOver, "plan.gradients_over", "gradients-over", Type::Extent)
+    GradientsOver = sharding("plan.gradients_over", "gradients-over", Type::Extent)
         .in_full("plan.sharding.gradients")
         .label("gradients")
         .help("EXTENT", "Extent over which gradients are sharded; at least that of the weights")
@@ -100,7 +141,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .searched()
         .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
-    sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
+    OptimizerOver = sharding("plan.optimizer_over", "optimizer-over", Type::Extent)
         .in_full("plan.sharding.optimizer")
         .label("opt shard")
         .help("EXTENT", "Extent over which optimizer state is sharded; at least that of the gradients")
@@ -108,7 +149,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .searched()
         .state(|sharding| some(sharding.optimizer.clone()), |sharding, extent| extent.put(&mut sharding.optimizer)),
-    plan(Field::MicroBatch, "plan.micro_batch", "micro-batch", COUNT, "1")
+    MicroBatch = plan("plan.micro_batch", "micro-batch", COUNT, "1")
         .label("micro")
         .help("B", "Sequences per device and micro-batch")
         .unit("sequence", "sequences")
@@ -118,7 +159,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .advised(3, 6)
         .left_open()
         .lens(|plan| some(plan.micro_batch), |plan, count| count.put(&mut plan.micro_batch)),
-    plan(Field::Accumulate, "plan.accumulate", "accumulate", COUNT, "1")
+    Accumulate = plan("plan.accumulate", "accumulate", COUNT, "1")
         .label("accum")
         .help("G", "Micro-batches per optimizer step")
         .unit("micro-batch", "micro-batches")
@@ -127,7 +168,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched_on_request()
         .advised(3, 2)
         .lens(|plan| some(plan.accumulate), accumulate),
-    plan(Field::GlobalBatch, "plan.global_batch", "global-batch", Type::Batch, "free")
+    GlobalBatch = plan("plan.global_batch", "global-batch", Type::Batch, "free")
         .label("batch")
         .help(
             "BATCH",
@@ -136,43 +177,64 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(Steps::Batches)
         .searched_on_request()
         .lens(|plan| some(plan.global_batch), |plan, batch| batch.put(&mut plan.global_batch)),
-    plan(Field::Sequence, "plan.sequence", "seq", COUNT, "the model's")
+    Sequence = plan("plan.sequence", "seq", COUNT, "the model's")
         .help("S", "Tokens per sequence")
         .unit("token", "tokens")
         .steps(Steps::Powers(256, 1 << 20))
         .range(512, 131_072)
         .left_open()
         .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
-    plan(Field::MtpLayers, "plan.mtp_layers", "mtp-layers", Type::Count(0, 16), "0")
+    MtpLayers = plan("plan.mtp_layers", "mtp-layers", Type::Count(0, 16), "0")
         .label("mtp")
-        .help("N", "Layers behind the last one that are trained to predict a further token each (multi-token prediction)")
+        .help(
+            "N",
+            "Layers behind the last one that are trained to predict a further token each (multi-token prediction)",
+        )
         .unit("layer", "layers")
         .steps(Steps::Powers(0, 4))
         .rare()
         .of_model(|model| some(model.mtp_layers), |model, count| count.put(&mut model.mtp_layers)),
-    plan(Field::Recompute, "plan.recompute", "recompute", Type::Recompute, "none")
+    Recompute = plan("plan.recompute", "recompute", Type::Recompute, "none")
         .help("WHAT", "Activation checkpointing: none, selective, full, or the share of layers to recompute")
         .axis("recompute")
         .searched()
         .advised(8, 8)
         .left_open()
+        .needs_listed(|plan, runs| {
+            unlisted(runs.recomputes(plan.recompute), format!("recompute {}", plan.recompute), runs.recompute.as_ref())
+        })
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
-    plan(Field::RecomputeModules, "plan.recompute_modules", "recompute-modules", Type::RecomputeModules, "stack")
+    RecomputeModules = plan("plan.recompute_modules", "recompute-modules", Type::RecomputeModules, "stack")
         .label("modules")
         .help(
             "MODULES",
-            "Modules that selective recompute repeats, by Megatron's names: moe_act+layernorm, or stack for the stack's own",
+            "Modules that selective recompute repeats, by Megatron's names: moe_act+layernorm, or stack for the \
+             stack's own",
         )
         .rare()
         .searched_on_request()
+        .needs_listed(|plan, runs| {
+            let modules = plan.repeated_modules();
+            let has = modules.is_of_stack() || runs.repeats_modules();
+            unlisted(has, format!("recompute of {modules}"), runs.recompute.as_ref())
+        })
+        .idle_if(|plan| !plan.recompute_modules.is_of_stack() && plan.recompute != Recompute::Selective)
+        .because_of(|plan| format!("recompute {} takes no modules", plan.recompute), "choose recompute selective")
         .lens(|plan| some(plan.recompute_modules), |plan, modules| modules.put(&mut plan.recompute_modules)),
-    word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
+    Precision = word::<Precision>("plan.precision", "precision", "bf16, or fp16 on a device without it")
         .help("PRECISION", "Number formats of weights and arithmetic")
         .suspected(8, 8)
         .searched_on_request()
         .left_open()
+        .needs_listed(|plan, runs| {
+            unlisted(
+                runs.trains_in(plan.precision),
+                format!("training in {}", plan.precision),
+                runs.precisions.as_ref(),
+            )
+        })
         .lens(|plan| some(plan.precision), |plan, format| format.put(&mut plan.precision)),
-    plan(Field::Tensor, "plan.tensor", "tp", COUNT, "1")
+    Tensor = plan("plan.tensor", "tp", COUNT, "1")
         .help("N", "Tensor-parallel ranks")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
@@ -180,8 +242,9 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched()
         .advised(3, 3)
         .suspected(0, 0)
+        .needs(Feature::Tensor, "tensor parallelism")
         .lens(|plan| some(plan.tensor), |plan, count| count.put(&mut plan.tensor)),
-    plan(Field::Context, "plan.context", "cp", COUNT, "1")
+    Context = plan("plan.context", "cp", COUNT, "1")
         .help("N", "Context-parallel ranks (ring attention)")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
@@ -189,57 +252,61 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched()
         .advised(2, 2)
         .suspected(0, 0)
+        .needs(Feature::Context, "context parallelism")
         .lens(|plan| some(plan.context), |plan, count| count.put(&mut plan.context)),
-    plan(Field::Pipeline, "plan.pipeline", "pp", COUNT, "1")
+    Pipeline = plan("plan.pipeline", "pp", COUNT, "1")
         .help("N", "Pipeline ranks")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
         .searched()
         .advised(3, 3)
         .suspected(0, 0)
+        .needs(Feature::Pipeline, "pipeline parallelism")
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
-    plan(Field::Experts, "plan.experts", "ep", COUNT, "1")
+    Experts = plan("plan.experts", "ep", COUNT, "1")
         .help("N", "Expert-parallel ranks, among which a layer's experts are divided")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
         .range(1, 64)
         .searched()
         .advised(3, 3)
+        .needs(Feature::Expert, "expert parallelism")
         .lens(|plan| some(plan.experts.ranks), |plan, count| count.put(&mut plan.experts.ranks)),
-    plan(Field::ExpertTensor, "plan.expert_tensor", "etp", COUNT, "as the stack has it")
+    ExpertTensor = plan("plan.expert_tensor", "etp", COUNT, "as the stack has it")
         .help("N", "Tensor-parallel ranks that share each expert")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 64))
         .range(1, 8)
         .rare()
         .lens(|plan| plan.experts.tensor.map(Value::Count), put_expert_tensor),
-    plan(Field::Imbalance, "plan.imbalance", "imbalance", Type::Imbalance, "usual")
+    Imbalance = plan("plan.imbalance", "imbalance", Type::Imbalance, "usual")
         .help(
             "FACTOR",
-            "Tokens of the busiest rank's experts over the mean: a factor, balanced (1), or usual, which grows with --ep",
+            "Tokens of the busiest rank's experts over the mean: a factor, balanced (1), or usual, which grows with \
+             --ep",
         )
         .rare()
         .lens(|plan| some(plan.experts.imbalance), |plan, factor| factor.put(&mut plan.experts.imbalance)),
-    plan(Field::Capacity, "plan.capacity", "capacity", Type::Capacity, "none")
+    Capacity = plan("plan.capacity", "capacity", Type::Capacity, "none")
         .help("FACTOR", "Tokens that each expert takes over the mean, filled up or dropped; none: all that come")
         .rare()
         .lens(|plan| some(plan.experts.capacity), |plan, factor| factor.put(&mut plan.experts.capacity)),
-    word::<Dispatcher>(Field::Dispatcher, "plan.dispatcher", "dispatcher", "alltoall")
+    Dispatcher = word::<Dispatcher>("plan.dispatcher", "dispatcher", "alltoall")
         .label("dispatch")
         .help("LIBRARY", "What carries tokens to experts and back")
         .rare()
         .lens(|plan| some(plan.experts.dispatcher), |plan, library| library.put(&mut plan.experts.dispatcher)),
-    plan(Field::ExpertOverlap, "plan.ep_overlap", "ep-overlap", Type::Switch, "off")
+    ExpertOverlap = plan("plan.ep_overlap", "ep-overlap", Type::Switch, "off")
         .label("ep hidden")
         .help("SWITCH", "Run the experts' all-to-alls beside another micro-batch's compute")
         .rare()
         .lens(|plan| some(plan.experts.overlap), |plan, on| on.put(&mut plan.experts.overlap)),
-    plan(Field::SharedOverlap, "plan.shared_expert_overlap", "shared-expert-overlap", Type::Switch, "off")
+    SharedOverlap = plan("plan.shared_expert_overlap", "shared-expert-overlap", Type::Switch, "off")
         .label("shared")
         .help("SWITCH", "Compute the shared expert beside the all-to-all that sends tokens to the others")
         .rare()
         .lens(|plan| some(plan.experts.shared_overlap), |plan, on| on.put(&mut plan.experts.shared_overlap)),
-    plan(Field::DispatchFormat, "plan.dispatch_format", "dispatch-format", Type::DispatchFormats, "as the stack has it")
+    DispatchFormat = plan("plan.dispatch_format", "dispatch-format", Type::DispatchFormats, "as the stack has it")
         .label("exchange")
         .help(
             "FORMATS",
@@ -248,68 +315,105 @@ pub(super) static TABLE: &[FieldSpec] = &[
         )
         .rare()
         .lens(|plan| plan.experts.formats.map(Value::from), put_dispatch_formats),
-    word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
+    Schedule = word::<Schedule>("plan.schedule", "schedule", "1f1b")
         .help("SCHEDULE", "Pipeline schedule")
         .searched()
         .advised(8, 8)
+        .needs_listed(|plan, runs| {
+            let schedule = plan.effective_schedule();
+            let counts = plan.pipeline > 1 && plan.accumulation == Accumulation::Standard;
+            unlisted(!counts || runs.schedules(schedule), format!("schedule {schedule}"), runs.schedules.as_ref())
+        })
+        .idle_if(|plan| plan.pipeline == 1)
+        .because(NO_PIPELINE, PIPELINE)
+        .idle_if(|plan| plan.accumulation == Accumulation::Layered && plan.schedule != Schedule::LAYERED)
+        .because_of(
+            |_| format!("layer by layer, a pipeline runs {}", Schedule::LAYERED),
+            "choose accumulation standard",
+        )
+        .idle_if(|plan| plan.schedule != plan.effective_schedule())
+        .because_of(
+            |plan| format!("{} with one stage on each rank is {}", plan.schedule, plan.effective_schedule()),
+            "choose 2 or more stages per rank",
+        )
         .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
-    plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
+    StagesPerRank = plan("plan.stages_per_rank", "stages-per-rank", COUNT, "1")
         .label("stages")
         .help("K", "Virtual stages per pipeline rank, under schedules that have several")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
         .searched()
         .advised(2, 2)
+        .idle_if(|plan| plan.stages_per_rank > 1 && plan.pipeline == 1)
+        .because(NO_PIPELINE, PIPELINE)
+        .idle_if(|plan| plan.stages_per_rank > 1 && plan.virtual_stages() == 1)
+        .because_of(
+            |plan| format!("{} has one stage on each rank", plan.effective_schedule()),
+            "choose schedule interleaved or breadth-first",
+        )
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
-    plan(Field::StageLayers, "plan.stage_layers", "stage-layers", Type::StageSizes, "balanced")
+    StageLayers = plan("plan.stage_layers", "stage-layers", Type::StageSizes, "balanced")
         .label("layers")
         .help("LAYERS", "Layers of each pipeline stage in the order of forward: 7,8,8,7, or balanced by the stack")
         .rare()
         .lens(|plan| some(plan.stage_layers.clone()), |plan, sizes| sizes.put(&mut plan.stage_layers)),
-    word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
+    Accumulation = word::<Accumulation>("plan.accumulation", "accumulation", "standard")
         .label("acc order")
         .help("ORDER", "Order of gradient accumulation: one micro-batch after the other, or layer by layer")
         .searched()
         .advised(2, 2)
+        .needs(Feature::Layered, "layered accumulation")
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
-    word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
+    Optimizer = word::<Optimizer>("plan.optimizer", "optimizer", "adam")
         .help("OPTIMIZER", "Optimizer, which sets how much state there is")
         .suspected(8, 8)
         .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
-    word::<Moments>(Field::Moments, "plan.moments", "moments", "fp32")
+    Moments = word::<Moments>("plan.moments", "moments", "fp32")
         .help("FORMAT", "Format of the optimizer's moments; adam8bit has its own")
         .rare()
+        .idle_if(|plan| plan.moments != Moments::Fp32 && plan.optimizer == Optimizer::Adam8bit)
+        .because("adam8bit has moments of 8 bits", "choose optimizer adam")
         .lens(|plan| some(plan.moments), |plan, format| format.put(&mut plan.moments)),
-    word::<MasterWeights>(Field::MasterWeights, "plan.master_weights", "master-weights", "fp32")
+    MasterWeights = word::<MasterWeights>("plan.master_weights", "master-weights", "fp32")
         .label("masters")
         .help("FORMAT", "Format of the copy of weights that the optimizer updates; none: the weights themselves")
         .rare()
+        .idle_if(|plan| plan.master_weights != MasterWeights::Fp32 && plan.precision.storage() == Format::Fp32)
+        .because_of(
+            |plan| format!("precision {} has no master weights beside its fp32 weights", plan.precision),
+            "choose precision bf16",
+        )
         .lens(|plan| some(plan.master_weights), |plan, format| format.put(&mut plan.master_weights)),
-    word::<GradientFormat>(Field::GradientFormat, "plan.gradient_format", "gradient-format", "as the stack has it")
+    GradientFormat = word::<GradientFormat>("plan.gradient_format", "gradient-format", "as the stack has it")
         .label("grads")
         .help("FORMAT", "Format in which gradients are added up and reduced")
         .rare()
         .lens(|plan| plan.gradients.map(Value::from), put_gradient_format),
-    plan(Field::ClipNorm, "plan.clip_norm", "clip-norm", Type::Switch, "on")
+    ClipNorm = plan("plan.clip_norm", "clip-norm", Type::Switch, "on")
         .label("clipping")
         .help("SWITCH", "Clip gradients by their norm, as measured steps do: off spares the update a read of them")
         .rare()
+        .idle_if(|plan| !plan.clip_norm && plan.optimizer_on_host() >= 1.0)
+        .because("the host updates, and the norm is taken where gradients are reduced", "choose offload none")
         .lens(|plan| some(plan.clip_norm), |plan, on| on.put(&mut plan.clip_norm)),
-    word::<Ema>(Field::Ema, "plan.ema", "ema", "none")
+    Ema = word::<Ema>("plan.ema", "ema", "none")
         .help("PLACE", "Place of a moving average of the weights: beside the optimizer's state (device), or the host")
         .rare()
         .lens(|plan| some(plan.ema), |plan, place| place.put(&mut plan.ema)),
-    word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
+    Train = word::<TrainMethod>("plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
+        .needs(Feature::Adapters, "training of adapters")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),
-    plan(Field::LoraRank, "plan.lora_rank", "lora-rank", Type::Count(1, 4096), "16")
+    LoraRank = plan("plan.lora_rank", "lora-rank", Type::Count(1, 4096), "16")
         .help("R", "Rank of the adapters")
         .steps(Steps::Powers(1, 1024))
         .range(1, 512)
         .rare()
+        .idle_if(|plan| plan.tuning.rank != Tuning::default().rank && !plan.tuning.freezes())
+        .because(NO_ADAPTERS, ADAPTERS)
         .lens(|plan| adapters(plan, plan.tuning.rank), |plan, rank| rank.put(&mut plan.tuning.rank)),
-    plan(Field::LoraTargets, "plan.lora_targets", "lora-targets", Type::LoraTargets, "all")
+    LoraTargets = plan("plan.lora_targets", "lora-targets", Type::LoraTargets, "all")
         .label("adapters")
         .help(
             "MATRICES",
@@ -317,42 +421,70 @@ pub(super) static TABLE: &[FieldSpec] = &[
              gate_up, down",
         )
         .rare()
+        .idle_if(|plan| plan.tuning.targets != Tuning::default().targets && !plan.tuning.freezes())
+        .because(NO_ADAPTERS, ADAPTERS)
         .lens(|plan| adapters(plan, plan.tuning.targets), |plan, targets| targets.put(&mut plan.tuning.targets)),
-    word::<FrozenFormat>(Field::FrozenFormat, "plan.frozen_format", "frozen-format", "bf16, under qlora nf4")
+    FrozenFormat = word::<FrozenFormat>("plan.frozen_format", "frozen-format", "bf16, under qlora nf4")
         .label("frozen")
         .help("FORMAT", "Format in which frozen matrices are kept, and gathered where they are sharded")
         .rare()
+        .idle_if(|plan| plan.tuning.frozen.is_some() && !plan.tuning.freezes())
+        .because(NO_ADAPTERS, ADAPTERS)
         .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
-    plan(Field::FrozenLayers, "plan.frozen_layers", "frozen-layers", Type::Count(0, MOST), "0")
+    FrozenLayers = plan("plan.frozen_layers", "frozen-layers", Type::Count(0, MOST), "0")
         .label("freeze")
         .help("N", "First layers that stay as they are; backward stops behind them where the embedding does too")
         .unit("layer", "layers")
         .steps(Steps::Powers(0, 128))
         .range(1, 64)
         .rare()
+        .needs(Feature::Adapters, "training of a part of a model")
+        .used_if(|job| job.trains_part() && !job.plan.tuning.freezes())
         .of_model(|model| some(model.frozen_layers), |model, count| count.put(&mut model.frozen_layers)),
-    word::<FrozenEnds>(Field::FrozenEnds, "plan.frozen_ends", "frozen-ends", "none; below frozen layers embedding")
+    FrozenEnds = word::<FrozenEnds>("plan.frozen_ends", "frozen-ends", "none; below frozen layers embedding")
         .label("ends")
         .help("ENDS", "Embedding, or last norm and logits (head), that stay as they are")
         .rare()
         .lens(|plan| plan.tuning.ends.map(Value::from), put_frozen_ends),
-    word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
+    Offload = word::<Offload>("plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory, or to a node's drives (nvme)")
         .searched_on_request()
         .advised(8, 8)
+        .needs_listed(|plan, runs| {
+            unlisted(runs.offloads(plan.offload), format!("offload of {}", plan.offload), runs.offload.as_ref())
+        })
+        // A checkpoint is the input of a layer that backward computes again.
+        .idle_if(|plan| plan.offload.checkpoints() && !plan.offload.activations() && plan.recompute.layers() <= 0.0)
+        .because_of(
+            |plan| {
+                let left = if plan.offload.state() { "; only the state is on the host" } else { "" };
+                format!("recompute {} keeps no checkpoints{left}", plan.recompute)
+            },
+            "choose recompute full, or a share of the layers",
+        )
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
-    plan(Field::OffloadRatio, "plan.offload_ratio", "offload-ratio", Type::Share, "1")
+    OffloadRatio = plan("plan.offload_ratio", "offload-ratio", Type::Share, "1")
         .label("on host")
         .help("SHARE", "Share of an offloaded optimizer that the host keeps and updates; the device has the rest")
         .steps(SHARES)
         .rare()
+        .idle_if(|plan| plan.offload_ratio.get() < 1.0 && !plan.offload.optimizer())
+        .because_of(
+            |plan| format!("offload {} leaves the optimizer on the device", plan.offload),
+            "choose offload optimizer",
+        )
         .lens(|plan| some(plan.offload_ratio.get()), put_offload_ratio),
-    plan(Field::OffloadOverlap, "plan.offload_overlap", "offload-overlap", Type::Switch, "off")
+    OffloadOverlap = plan("plan.offload_overlap", "offload-overlap", Type::Switch, "off")
         .label("copies")
         .help("SWITCH", "Copy gradients and weights of an offloaded optimizer while the host updates, tensor by tensor")
         .rare()
+        .idle_if(|plan| plan.offload_overlap && (!plan.offload.optimizer() || plan.offload.state()))
+        .because_of(
+            |plan| format!("offload {} copies nothing around an update", plan.offload),
+            "choose offload optimizer",
+        )
         .lens(|plan| some(plan.offload_overlap), |plan, on| on.put(&mut plan.offload_overlap)),
-    plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "as the launcher has it")
+    HostThreads = plan("plan.host_threads", "host-threads", Type::Count(1, 1024), "as the launcher has it")
         .label("threads")
         .help("N", "Threads of the host with which each rank updates an offloaded state (OMP_NUM_THREADS)")
         .unit("thread", "threads")
@@ -360,100 +492,129 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 16)
         .rare()
         .lens(|plan| plan.host_threads.map(Value::Count), put_host_threads),
-    plan(Field::HostPinned, "plan.host_pinned", "host-pinned", Type::Switch, "on")
+    HostPinned = plan("plan.host_pinned", "host-pinned", Type::Switch, "on")
         .label("pinned")
-        .help("SWITCH", "Page-lock memory of the host that is copied: off makes copies slower, and compute wait for them")
+        .help(
+            "SWITCH",
+            "Page-lock memory of the host that is copied: off makes copies slower, and compute wait for them",
+        )
         .rare()
+        .idle_if(|plan| !plan.host_pinned && plan.offload == Offload::None && plan.ema != Ema::Host)
+        .because("nothing is copied to the host or from it", "choose offload optimizer")
         .lens(|plan| some(plan.host_pinned), |plan, on| on.put(&mut plan.host_pinned)),
-    plan(Field::PagedOptimizer, "plan.paged_optimizer", "paged-optimizer", Type::Switch, "off")
+    PagedOptimizer = plan("plan.paged_optimizer", "paged-optimizer", Type::Switch, "off")
         .label("paged")
         .help("SWITCH", "Keep moments in pages that go to the host and back where a device has no room for all of them")
         .rare()
+        .needs(Feature::PagedOptimizer, "optimizer whose state is in pages")
+        .idle_if(|plan| plan.paged_optimizer && plan.optimizer_on_host() >= 1.0)
+        .because("the optimizer's state is on the host all the time", "choose offload none")
         .lens(|plan| some(plan.paged_optimizer), |plan, on| on.put(&mut plan.paged_optimizer)),
-    sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
+    Qwz = sharding("plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
         .suspected(1, 1)
         .searched_on_request()
+        .needs_named(Feature::Quantised, |plan| format!("transfers in {}", plan.sharding.wire.weights))
+        .used_if(|job| job.plan.sharding.wire.weights.quantised() && job.layout().weights > 1)
+        .idle_if(|plan| plan.sharding.wire.weights.quantised() && is_whole(plan, &plan.sharding.weights))
+        .because("weights are not sharded", SHARDS)
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
-    sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
+    Hpz = sharding("plan.hpz", "hpz", Type::Extent)
         .in_full("plan.sharding.secondary")
         .label("hpZ")
         .help("EXTENT", "Extent of the second copy of the weights that backward gathers (ZeRO++ hpZ); device: none")
         .suspected(8, 8)
         .steps(Steps::Levels)
         .searched()
+        .needs(Feature::Hpz, "second copy of the weights (hpZ)")
+        .used_if(|job| job.layout().secondary.is_some_and(|ranks| ranks > 1))
+        .idle_if(|plan| plan.sharding.secondary.is_some() && is_whole(plan, &plan.sharding.weights))
+        .because("weights are not sharded", SHARDS)
         .state(|sharding| some(second_copy(sharding)), copy_weights),
-    sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
+    Qgz = sharding("plan.qgz", "qgz", Type::Switch)
         .label("qgZ")
         .help("SWITCH", "Reduce gradients in int4 and two hops (ZeRO++ qgZ)")
         .suspected(1, 1)
         .searched_on_request()
+        .needs_named(Feature::Quantised, |plan| format!("transfers in {}", plan.sharding.wire.gradients))
+        .used_if(|job| job.plan.sharding.wire.gradients.quantised() && job.layout().gradients > 1)
+        .idle_if(|plan| plan.sharding.two_hop_gradients && is_whole(plan, &plan.sharding.gradients))
+        .because("gradients are not sharded", SHARDS)
         .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
-    plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
+    Tokens = plan("plan.tokens", "tokens", Type::Tokens, "none")
         .help("T", "Tokens of the whole training run, for days and device-hours")
         .steps(LENGTHS)
         .lens(|plan| plan.tokens.map(Value::Number), put_tokens),
-    plan(Field::Examples, "plan.examples", "examples", Type::Count(1, u32::MAX), "none")
+    Examples = plan("plan.examples", "examples", Type::Count(1, u32::MAX), "none")
         .help("N", "Examples of the training data, in place of tokens")
         .steps(Steps::Powers(1 << 10, 1 << 24))
         .rare()
         .lens(|plan| plan.examples.map(Value::Count), put_examples),
-    plan(Field::Epochs, "plan.epochs", "epochs", Type::Count(1, 10_000), "1")
+    Epochs = plan("plan.epochs", "epochs", Type::Count(1, 10_000), "1")
         .help("N", "Times that the training passes over its examples")
         .steps(Steps::Powers(1, 16))
         .rare()
         .lens(|plan| plan.examples.map(|_| Value::Count(plan.epochs)), |plan, count| count.put(&mut plan.epochs)),
-    plan(Field::Packing, "plan.packing", "packing", COUNT, "one example for each sequence")
+    Packing = plan("plan.packing", "packing", COUNT, "one example for each sequence")
         .help("LENGTH", "Mean tokens of an example where several are packed into a sequence")
         .steps(Steps::Powers(32, 1 << 17))
         .rare()
         .lens(|plan| plan.packing.map(Value::Count), put_packing),
-    word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
+    Reduction = word::<Reduction>("plan.reduction", "reduction", "default")
         .help(
             "WHEN",
-            "When gradients are reduced: as their sharding requires, after each micro-batch, over replicas after the last \
-             one, or once per step",
+            "When gradients are reduced: as their sharding requires, after each micro-batch, over replicas after the \
+             last one, or once per step",
         )
         .suspected(8, 8)
         .searched()
         .rare()
+        .needs_listed(|plan, runs| {
+            unlisted(runs.reduces(plan.reduction), format!("reduction by {}", plan.reduction), runs.reductions.as_ref())
+        })
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
-    plan(Field::TensorOverlap, "plan.tp_overlap", "tp-overlap", Type::Switch, "off")
+    TensorOverlap = plan("plan.tp_overlap", "tp-overlap", Type::Switch, "off")
         .label("overlap")
         .help("SWITCH", "Cut the matrix products of tensor parallelism so that their collectives run beside them")
         .suspected(1, 1)
         .searched()
         .rare()
+        .needs(Feature::TensorOverlap, "overlap of tensor parallelism's collectives with the products")
+        .used_if(|job| job.plan.tensor_overlap && job.plan.tensor > 1)
         .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
-    word::<CudaGraphs>(Field::CudaGraphs, "plan.cuda_graphs", "cuda-graphs", "none")
+    CudaGraphs = word::<CudaGraphs>("plan.cuda_graphs", "cuda-graphs", "none")
         .label("graphs")
         .help("WHAT", "What CUDA graphs replay, which spares the host its launches: none, each layer, or the full step")
         .rare()
         .lens(|plan| some(plan.cuda_graphs), |plan, what| what.put(&mut plan.cuda_graphs)),
-    word::<Compile>(Field::Compile, "plan.compile", "compile", "off")
+    Compile = word::<Compile>("plan.compile", "compile", "off")
         .help("WHAT", "What torch.compile fuses: nothing, each layer, or (on) layers and the loss")
         .suspected(2, 2)
         .rare()
         .lens(|plan| some(plan.compile), |plan, what| what.put(&mut plan.compile)),
-    plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
+    Prefetch = plan("plan.prefetch", "prefetch", Type::Count(0, 16), "1")
         .help("N", "Units whose all-gather may run ahead of the unit that computes")
         .suspected(3, 3)
         .steps(Steps::Powers(1, 16))
         .range(1, 16)
         .searched()
         .rare()
+        .needs_named(Feature::Prefetch, |plan| format!("prefetch of {} units", plan.prefetch))
+        .used_if(|job| job.plan.prefetch != Plan::USUAL_PREFETCH && gathers(job))
         .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
-    sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
+    Reshard = sharding("plan.reshard_after_forward", "reshard", Type::Switch)
         .help("SWITCH", "Whether gathered weights are freed after forward and gathered again for backward")
         .suspected(1, 1)
         .searched()
         .rare()
+        .needs(Feature::KeptGathered, "way to keep gathered weights for backward")
+        .used_if(|job| !job.plan.sharding.reshard_after_forward && gathers(job))
         .state(
             |sharding| some(sharding.reshard_after_forward),
             |sharding, on| on.put(&mut sharding.reshard_after_forward),
         ),
-    word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
+    FlopCount = word::<FlopCount>("plan.flop_count", "flop-count", "parameters")
         .label("MFU flop")
         .help(
             "CONVENTION",

@@ -1,6 +1,7 @@
 //! What the guide says of fields is what the table says.
 
 use super::*;
+use crate::plan::Schedule;
 
 /// What a field takes, in words.
 fn values(takes: Type) -> String {
@@ -61,4 +62,25 @@ fn searched_and_advised_fields_have_steps() {
             steps.iter().all(|step| matches!(step, Value::Id(_)) || field.put(step, &mut scenario.clone()).is_ok())
         );
     }
+}
+
+/// A default that is a value, and not words on where it comes from, is what a new plan has.
+#[test]
+fn a_default_is_what_a_new_plan_has() {
+    let plan = Plan::new(crate::testing::scenario().plan.sharding, 2048);
+    let known: Vec<Field> = Field::all().filter(|field| field.usual().is_some()).collect();
+    for field in &known {
+        assert_eq!(field.in_plan(&plan).or(field.usual()), field.usual(), "{field}");
+    }
+    assert!(known.contains(&Field::Tensor) && known.contains(&Field::ClipNorm) && !known.contains(&Field::Sequence));
+}
+
+/// The way out of stages that do not count names every schedule under which they do.
+#[test]
+fn stages_without_effect_have_every_schedule_of_several_as_a_way_out() {
+    let plan = Plan { pipeline: 2, stages_per_rank: 2, ..crate::testing::scenario().plan };
+    let Idle { fix, .. } = Field::StagesPerRank.idle_in(&plan).expect("1f1b has one stage on each rank");
+    let several = Schedule::ALL.iter().filter(|schedule| schedule.rules().virtual_stages);
+    let named: Vec<&str> = several.map(|schedule| schedule.word()).collect();
+    assert_eq!(fix, format!("choose schedule {}", named.join(" or ")));
 }

@@ -1,7 +1,6 @@
 //! The candidates of advice: the nearest values of each field, as an edit would set them, so that taking one brings
 //! what was promised. Not for what they are worth ([`super::Advice`]).
 
-use crate::plan::{Idle, IdleChoice};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, FieldSpec, Scenario, Value};
@@ -112,6 +111,6 @@ impl Adviser<'_> {
 
 /// Whether a plan follows both its schedule and its stages per rank.
 fn follows_its_stages(candidate: &Candidate) -> bool {
-    let is_either = |idle: &Idle| matches!(idle.choice, IdleChoice::Schedule | IdleChoice::StagesPerRank);
-    !candidate.scenario.plan.idle().iter().any(is_either)
+    let plan = &candidate.scenario.plan;
+    Field::Schedule.idle_in(plan).is_none() && Field::StagesPerRank.idle_in(plan).is_none()
 }

@@ -3,7 +3,6 @@
 use crate::plan::{Extent, Extents, Format, Secondary, Sharding};
 use crate::scenario::{Field, Layout, Scenario, Value};
 use crate::search::levels::levels;
-use crate::stack::Feature;
 
 use super::search_space::SearchSpace;
 
@@ -39,7 +38,7 @@ impl StateExtents {
         let format = sharding.secondary.as_ref().map_or(Format::Bf16, |copy| copy.format);
         let runs = space.runs(mesh);
         let given = space.is_fixed(Field::Hpz) || space.given_values(Field::Hpz).is_some();
-        let lacks_copies = !given && runs.is_some_and(|runs| !runs.has(Feature::Hpz));
+        let lacks_copies = !given && !space.is_offered(Field::Hpz, mesh);
         let copies = if lacks_copies || space.is_fixed(Field::Hpz) && own == Extent::Device {
             none()
         } else {

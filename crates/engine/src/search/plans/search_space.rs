@@ -6,7 +6,7 @@ use crate::plan::{Accumulation, Offload, OneOf, Precision, Recompute, Reduction,
 use crate::scenario::field::{SearchRole, Steps, Typed};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
-use crate::stack::{Feature, Runs};
+use crate::stack::Runs;
 
 /// In which order a pipeline passes its stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl SearchSpace {
         }
         if let Some(runs) = self.runs(base) {
             let has = |value: &Value| {
-                let coarse = value.get() == Some(true) && !runs.has(Feature::Quantised);
+                let coarse = value.get() == Some(true) && !Field::Qwz.is_offered(runs);
                 let offload = value.get().is_some_and(|offload| !runs.offloads(offload));
                 let precision = value.get().is_some_and(|precision| !runs.trains_in(precision));
                 !(coarse || offload || precision)
@@ -260,9 +260,8 @@ impl SearchSpace {
     }
 
     /// The counts of ranks that a field may take: one alone where the stack has no more.
-    fn ranks(&self, field: Field, feature: Feature, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
-        let lacks = self.runs(base).is_some_and(|runs| !runs.has(feature));
-        if lacks && !self.fixed.contains(&field) && !self.values.contains_key(&field) {
+    fn ranks(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
+        if !self.is_offered(field, base) && !self.fixed.contains(&field) && !self.values.contains_key(&field) {
             return vec![1];
         }
         self.counts(field, base, grid)
@@ -286,12 +285,12 @@ impl SearchSpace {
 
     pub(super) fn tensors(&self, base: &Scenario) -> Vec<u32> {
         let most = base.devices().min(base.model.heads).min(MOST_RANKS);
-        self.ranks(Field::Tensor, Feature::Tensor, base, || Field::Tensor.spec().steps.counts(most))
+        self.ranks(Field::Tensor, base, || Field::Tensor.spec().steps.counts(most))
     }
 
     pub(super) fn contexts(&self, base: &Scenario) -> Vec<u32> {
         let most = base.devices().min(base.plan.sequence).min(MOST_RANKS);
-        self.ranks(Field::Context, Feature::Context, base, || Field::Context.spec().steps.counts(most))
+        self.ranks(Field::Context, base, || Field::Context.spec().steps.counts(most))
     }
 
     /// Counts that divide a model's experts; one where it has none.
@@ -299,7 +298,7 @@ impl SearchSpace {
         let count = base.model.experts.map_or(1, |experts| experts.count);
         let most = base.devices().min(count);
         let dividing = || (1..=most).filter(|ranks| count.is_multiple_of(*ranks)).collect();
-        self.ranks(Field::Experts, Feature::Expert, base, dividing)
+        self.ranks(Field::Experts, base, dividing)
     }
 
     pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
@@ -311,7 +310,7 @@ impl SearchSpace {
         let devices = base.devices();
         let most = devices.min(base.model.most_stages());
         let dividing = || (1..=most).filter(|ranks| devices.is_multiple_of(*ranks)).collect();
-        self.ranks(Field::Pipeline, Feature::Pipeline, base, dividing)
+        self.ranks(Field::Pipeline, base, dividing)
     }
 
     /// Those that layers fill evenly, and powers of two up to a layer each, through which the explorer steps. A count in
@@ -329,9 +328,8 @@ impl SearchSpace {
     pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
         let runs = self.runs(base);
         let runs_schedule = |schedule: &Schedule| runs.is_none_or(|runs| runs.schedules(*schedule));
-        let layers = |order: &Accumulation| {
-            *order == Accumulation::Standard || runs.is_none_or(|runs| runs.has(Feature::Layered))
-        };
+        let layers =
+            |order: &Accumulation| *order == Accumulation::Standard || self.is_offered(Field::Accumulation, base);
         let schedules = self.choices(Field::Schedule, base, Schedule::ALL, runs_schedule);
         let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL, layers);
         let stages = self.stages(base, pipeline);
@@ -398,15 +396,15 @@ impl SearchSpace {
         }
     }
 
-    /// Whether the stack has a feature, or none is asked of it.
-    fn has(&self, base: &Scenario, feature: Feature) -> bool {
-        self.runs(base).is_none_or(|runs| runs.has(feature))
+    /// Whether the stack has what other values of a field than the default need, or nothing is asked of it.
+    pub(super) fn is_offered(&self, field: Field, base: &Scenario) -> bool {
+        self.runs(base).is_none_or(|runs| field.is_offered(runs))
     }
 
     /// Whether tensor parallelism's collectives run beside products: without tensor ranks as the job has it.
     pub(super) fn tensor_overlaps(&self, base: &Scenario, tensor: u32) -> Vec<bool> {
         let cuts = tensor > 1 && base.stack.sequence_parallel;
-        let both = [true, false].into_iter().filter(|_| self.has(base, Feature::TensorOverlap));
+        let both = [true, false].into_iter().filter(|_| self.is_offered(Field::TensorOverlap, base));
         let found = self.own_and(Field::TensorOverlap, base, both);
         let own = found.iter().copied().find(|on| *on == base.plan.tensor_overlap).or(found.first().copied());
         if cuts { found } else { own.into_iter().collect() }
@@ -426,7 +424,7 @@ impl SearchSpace {
     /// How many units may be gathered ahead, the most first.
     pub(super) fn prefetches(&self, base: &Scenario) -> Vec<u32> {
         let grid = Field::Prefetch.spec().steps.counts(MOST_AHEAD);
-        let grid = grid.into_iter().filter(|_| self.has(base, Feature::Prefetch));
+        let grid = grid.into_iter().filter(|_| self.is_offered(Field::Prefetch, base));
         let mut found = self.own_and(Field::Prefetch, base, grid);
         found.sort_unstable_by(|one, other| other.cmp(one));
         found
@@ -434,7 +432,7 @@ impl SearchSpace {
 
     /// Whether gathered weights are freed after forward.
     pub(super) fn reshards(&self, base: &Scenario) -> Vec<bool> {
-        let both = [true, false].into_iter().filter(|_| self.has(base, Feature::KeptGathered));
+        let both = [true, false].into_iter().filter(|_| self.is_offered(Field::Reshard, base));
         self.own_and(Field::Reshard, base, both)
     }
 

@@ -1,0 +1,54 @@
+//! What a plan's fields need of the program that runs it, and which of them change nothing: what the entries say, asked of
+//! a plan.
+
+use std::borrow::Cow;
+
+use crate::plan::Plan;
+use crate::scenario::Checked;
+use crate::stack::Runs;
+
+use super::{Field, Lack, Need};
+
+/// A field whose value changes nothing in its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idle {
+    /// Which field it is, as the table names it.
+    pub field: Field,
+    /// Why it changes nothing.
+    pub why: Cow<'static, str>,
+    /// The change that would give it an effect.
+    pub fix: &'static str,
+}
+
+impl Idle {
+    /// All of a plan. Usual values are among them: where there is no pipeline, its schedule never counts, whether somebody
+    /// chose it or not.
+    pub fn all(plan: &Plan) -> Vec<Self> {
+        Field::all().filter_map(|field| field.idle_in(plan)).collect()
+    }
+}
+
+impl Field {
+    /// Why its value changes nothing in a plan; `None` where it counts.
+    pub fn idle_in(self, plan: &Plan) -> Option<Idle> {
+        let rule = self.spec().idle.iter().flatten().find(|rule| (rule.is)(plan))?;
+        Some(Idle { field: self, why: rule.why.of_plan(plan), fix: rule.fix })
+    }
+
+    /// Whether a program has the feature that other values than the default need; true where they need none.
+    pub(crate) fn is_offered(self, runs: &Runs) -> bool {
+        !matches!(self.spec().need, Some(Need::Feature(feature, ..)) if !runs.has(feature))
+    }
+
+    /// What a program lacks for the field's value in a job; `None` where it runs it.
+    pub(in crate::scenario) fn lack(self, job: &Checked<'_>, runs: &Runs) -> Option<Lack> {
+        match self.spec().need? {
+            Need::Listed(lack) => lack(&job.plan, runs),
+            Need::Feature(feature, what, used) => {
+                let differs = || self.value(job) != self.usual();
+                let lacks = !runs.has(feature) && used.map_or_else(differs, |used| used(job));
+                lacks.then(|| Lack { what: what.of_plan(&job.plan), known: String::new() })
+            }
+        }
+    }
+}
