@@ -339,6 +339,37 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
 }
 
+/// Two nodes of 4, and experts on the 4 ranks of each: HSDP over a node leaves one holder of each expert in it, and two in all. These
+/// are units of FSDP2 as others are, 4 bytes a gradient in fp32, where plain data parallelism has DDP's buckets beside it, 8. Qwen3-30B on
+/// 64 devices at 8 expert ranks: 48 x 128 x 3 x 2048 x 768 = 28.99e9 parameters of experts, 3.624e9 on a rank, 14.50 GB.
+#[test]
+fn gradients_of_experts_in_fsdp_have_no_buckets_of_ddp() {
+    let mut scenario = spread(4);
+    scenario.plan.size = Size::Nodes(2);
+    let stack = Arc::make_mut(&mut scenario.stack);
+    (stack.gradient_format, stack.replicated_gradient) = (Some(Format::Fp32), Some(8.0));
+    let mut each = |sharding| {
+        scenario.plan.sharding = sharding;
+        let experts = scenario.layout().expect("possible").of_experts();
+        assert_eq!((experts.optimizer, experts.data), (1, 2));
+        Rates::new(&scenario, &Factors::default()).gradient_bytes(true, &experts).get()
+    };
+    let in_node = || testing::sharding(Extent::Node, Extent::Node, Extent::Node);
+    assert_eq!([each(testing::ddp()), each(in_node())], [8.0, 4.0]);
+    let library = crate::presets::Library::embedded();
+    let qwen = library.model("qwen3-30b-a3b").expect("a preset");
+    scenario.model = qwen;
+    (scenario.plan.size, scenario.plan.experts.ranks) = (Size::Devices(64), 8);
+    scenario.cluster = library.cluster("h100-80gb-dgx").expect("a preset");
+    scenario.plan.sharding = in_node();
+    let layout = scenario.layout().expect("possible").of_experts();
+    let rates = Rates::new(&scenario, &Factors::default());
+    let routed: u64 =
+        scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
+    let own = Parameters { trained: Count::new(routed as f64 / 8.0), ..Parameters::NONE };
+    close(ModelState::new(&rates, &layout, own).gradients.get(), 48.0 * 128.0 * 3.0 * 2048.0 * 768.0 / 8.0 * 4.0);
+}
+
 /// A token of `DeepSeek-V3` visits 8 of 256 experts. On 8 nodes of 8 devices these lie on 5.295 of the nodes, 4.633 of them
 /// others than its own; where the router keeps to 4 groups of experts, one to a node, on 3.629, and 3.175 of them others. On 2
 /// nodes of four groups each it reaches 1.926 (hand computation: `distinct` in `cost::experts`), half of them others. On 16 nodes a
