@@ -339,6 +339,19 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
 }
 
+/// Of 64 ranks with 4 experts each a token of `DeepSeek-V3` reaches 64 x 4/8 (1 - C(124, 8) / C(128, 8)) = 32 x 0.229980 = 7.3594, where
+/// C(124, 8) / C(128, 8) = 120 x 119 x 118 x 117 / (128 x 127 x 126 x 125) = 0.770020. To 7 of 8 its copy comes over links of a node: the
+/// network, or the token itself, is at the eighth. 6.4394 x 4,096 x 7,168 x 2 B = 378.1 MB.
+#[test]
+fn no_link_carries_what_the_network_brought_where_it_belongs() {
+    let mut scenario = on_cluster("h100-80gb-dgx", "ideal", 64);
+    for dispatcher in [Dispatcher::DeepEp, Dispatcher::HybridEp] {
+        scenario.plan.experts.dispatcher = dispatcher;
+        let copies = exchange(&scenario, Format::Bf16).bytes[0].get() / (4096.0 * 7168.0 * 2.0);
+        assert!((copies - 6.4394).abs() < 5e-5, "{dispatcher}: {copies}");
+    }
+}
+
 /// Two nodes of 4, and experts on the 4 ranks of each: HSDP over a node leaves one holder of each expert in it, and two in all. These
 /// are units of FSDP2 as others are, 4 bytes a gradient in fp32, where plain data parallelism has DDP's buckets beside it, 8. Qwen3-30B on
 /// 64 devices at 8 expert ranks: 48 x 128 x 3 x 2048 x 768 = 28.99e9 parameters of experts, 3.624e9 on a rank, 14.50 GB.
