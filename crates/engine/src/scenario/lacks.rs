@@ -4,6 +4,7 @@
 use crate::plan::{Accumulation, Compile, Extent, Extents, Plan};
 use crate::stack::{Feature, LevelRanks, Runs, listed};
 
+use super::check::combined;
 use super::{Field, Layout, Problem, Scenario};
 
 /// The fix where the stack lists no values to choose from.
@@ -95,6 +96,7 @@ impl Scenario {
         if let Some(other) = std::iter::once(layout).chain(placed).find(|layout| !self.runs_shards(runs, layout)) {
             lack(true, Field::Strategy, &|| shards(runs, &other));
         }
+        found.extend(combined::refused(plan, name, runs));
         found
     }
 

@@ -339,6 +339,58 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
 }
 
+/// Two ranks of two stages of two layers warm up with 2 + 2 forwards and hold 5 of 8 when they begin backward; where exchanges hide
+/// in passes that are forward of one micro-batch and backward of another, 6: two layers' activations more. 64 H100 that ran 14
+/// layers of `DeepSeek-V3` in stages of two peaked at 70,279 MB in place of 68,704 (NVIDIA/Megatron-LM, pull requests 6429 and 6311):
+/// 1,575 MB more, where two layers keep 2 x 2,048 x 454,784 B = 1,863 MB.
+#[test]
+fn combined_passes_hold_a_stage_more() {
+    let mut scenario = spread(4);
+    scenario.model = Arc::new(testing::of_kinds(testing::model(8, 1024), 1));
+    let plan = &mut scenario.plan;
+    (plan.size, plan.pipeline, plan.accumulate) = (Size::Nodes(2), 2, 4);
+    (plan.schedule, plan.stages_per_rank) = (Schedule::Interleaved, 2);
+    let [seen, hidden] = [false, true].map(|hidden| {
+        scenario.plan.experts.overlap = hidden;
+        evaluate(&scenario).memory.peak.get()
+    });
+    let layer = Rates::new(&scenario, &Factors::default()).activations(scenario.model.kind(0)).layer.get();
+    close(hidden - seen, 2.0 * layer);
+}
+
+/// Megatron-LM combines a forward and a backward pass, and asserts against what it cannot combine (`transformer_config.py`).
+#[test]
+fn what_no_combined_pass_has_is_refused() {
+    let library = crate::presets::Library::embedded();
+    let problems = |stack: &str, change: fn(&mut Scenario)| {
+        let mut scenario = on_cluster("h100-80gb-dgx", "ideal", 64);
+        scenario.stack = library.stack(stack).expect("a preset");
+        let plan = &mut scenario.plan;
+        (plan.size, plan.experts.ranks, plan.experts.overlap, plan.accumulate) = (Size::Devices(128), 64, true, 4);
+        (plan.pipeline, plan.schedule, plan.stages_per_rank) = (2, Schedule::Interleaved, 2);
+        change(&mut scenario);
+        let problems = scenario.checked().err().unwrap_or_default();
+        problems.into_iter().map(|problem| problem.to_string()).collect::<Vec<_>>()
+    };
+    let refused: [(fn(&mut Scenario), &str); 3] = [
+        (|scenario| scenario.plan.recompute = Recompute::Full, "recompute selective"),
+        (|scenario| scenario.plan.experts.shared_overlap = true, "shared-expert-overlap off"),
+        (|scenario| scenario.plan.stages_per_rank = 1, "interleaved with 2 or more"),
+    ];
+    for (change, fix) in refused {
+        for stack in ["megatron-2024", "megatron-bridge-2025", "megatron-core-2026", "nemo-2025"] {
+            let found = problems(stack, change);
+            let named = found.len() == 1 && found[0].starts_with("plan.ep_overlap: ") && found[0].contains(fix);
+            assert!(named, "{stack}: {found:?} for {fix}");
+        }
+        assert_eq!(problems("hai-llm-2024", change), [""; 0], "DualPipe is another way");
+        let without: fn(&mut Scenario) = |scenario| scenario.plan.experts.overlap = false;
+        assert_eq!(problems("megatron-2024", without), [""; 0]);
+    }
+    assert_eq!(problems("megatron-bridge-2025", |_| {}), [""; 0]);
+    assert_eq!(problems("megatron-bridge-2025", |scenario| scenario.plan.recompute = Recompute::Selective), [""; 0]);
+}
+
 /// Of 64 ranks with 4 experts each a token of `DeepSeek-V3` reaches 64 x 4/8 (1 - C(124, 8) / C(128, 8)) = 32 x 0.229980 = 7.3594, where
 /// C(124, 8) / C(128, 8) = 120 x 119 x 118 x 117 / (128 x 127 x 126 x 125) = 0.770020. To 7 of 8 its copy comes over links of a node: the
 /// network, or the token itself, is at the eighth. 6.4394 x 4,096 x 7,168 x 2 B = 378.1 MB.
