@@ -259,11 +259,17 @@ impl Model {
         if self.vocab == 0 {
             return 0;
         }
-        let positions = match self.positions {
-            Positions::Learned => self.position_rows.unwrap_or(self.sequence).into(),
-            Positions::Computed => 0,
-        };
-        (u64::from(self.vocab) + positions) * u64::from(self.hidden)
+        u64::from(self.vocab) * u64::from(self.hidden) + self.position_parameters()
+    }
+
+    /// Those of learned positions, which each tensor rank has whole.
+    pub(crate) fn position_parameters(&self) -> u64 {
+        match self.positions {
+            Positions::Learned if self.vocab > 0 => {
+                u64::from(self.position_rows.unwrap_or(self.sequence)) * u64::from(self.hidden)
+            }
+            _ => 0,
+        }
     }
 
     /// Parameters of the last norm, of the logits' biases, of the logits' matrix where they have one of their own, and of
@@ -274,10 +280,14 @@ impl Model {
         }
         let logits = if self.tied { 0 } else { u64::from(self.vocab) * u64::from(self.hidden) };
         let bias = if self.biases().head { u64::from(self.vocab) } else { 0 };
-        // Norms of a further token's embedding, of the layer before and of the layer itself (`MultiTokenPredictionLayer`
-        // of Megatron-Core); embedding and logits are the model's own.
-        let further = self.further_projection().parameters() + 3 * self.norm_parameters();
-        logits + bias + self.norm_parameters() + u64::from(self.mtp_layers) * further
+        let further = u64::from(self.mtp_layers) * self.further_projection().parameters();
+        logits + bias + further + self.head_norm_parameters()
+    }
+
+    /// Those of its norms, which each tensor rank has whole: the last one, and of each further token those of its embedding, of
+    /// the layer before and of the layer itself (`MultiTokenPredictionLayer` of Megatron-Core).
+    pub(crate) fn head_norm_parameters(&self) -> u64 {
+        if self.vocab == 0 { 0 } else { (1 + 3 * u64::from(self.mtp_layers)) * self.norm_parameters() }
     }
 
     /// The product before a layer that predicts a further token: the output of the layer before, and the embedding of the

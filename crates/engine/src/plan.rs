@@ -326,6 +326,13 @@ impl Plan {
         }
     }
 
+    /// The rules of that schedule: where experts' exchanges run beside another micro-batch's compute, forward and backward of two
+    /// micro-batches are one pass.
+    pub fn schedule_rules(&self) -> &'static ScheduleRules {
+        let rules = self.effective_schedule().rules();
+        rules.combined.filter(|_| self.experts.hides_exchanges()).unwrap_or(rules)
+    }
+
     /// Whether weights are gathered and gradients reduced by stages rather than by units: in a pipeline, and layer by
     /// layer.
     pub fn staged(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use crate::model::{LatentAttention, LayerKind};
-use crate::plan::{Format, Recompute};
+use crate::plan::{Extent, Format, Recompute};
 use crate::scenario::{Differentiated, Layout, Scenario};
 use crate::units::{Bytes, Count};
 
@@ -309,13 +309,15 @@ impl Rates<'_> {
 
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
     pub fn gradient_bytes(&self, whole: bool, layout: &Layout) -> Bytes {
-        let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
-        let replicated = layout.optimizer == 1 && layout.data * layout.context > 1;
+        let (stack, plan) = (&self.scenario.stack, &self.scenario.plan);
+        // Experts whose mesh leaves nothing to shard over are units of FSDP all the same, which has no such buffers.
+        let in_units = layout.sees_experts && plan.sharding.optimizer != Extent::Device;
+        let replicated = layout.optimizer == 1 && layout.data * layout.context > 1 && !in_units;
         if let Some(each) = stack.replicated_gradient.filter(|_| replicated) {
             // Stated of gradients in fp32, whose buffers are as large.
-            return Bytes::new(each * self.scenario.plan.gradients.map_or(1.0, |own| own.format().bytes() / 4.0));
+            return Bytes::new(each * plan.gradients.map_or(1.0, |own| own.format().bytes() / 4.0));
         }
-        let copies = match precision.storage() {
+        let copies = match plan.precision.storage() {
             Format::Bf16 => stack.gradient_copies.bf16,
             Format::Fp16 => stack.gradient_copies.fp16,
             _ => 0.0,

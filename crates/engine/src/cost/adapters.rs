@@ -15,7 +15,8 @@ use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
-/// Parameters of some operators.
+/// Parameters of some operators. Of a part of the model, what each tensor rank has whole counts once for each of them, so that
+/// they divide the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parameters {
     /// All weights, in elements of the storage format: frozen ones of fewer bits count by their bytes.
@@ -32,10 +33,13 @@ impl Parameters {
     /// None.
     pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO, muon: Count::ZERO };
 
-    /// Parameters of the whole model.
-    pub fn whole(scenario: &Scenario) -> Self {
-        let layers = scenario.model.kinds().map(|(kind, layers)| Self::layer(scenario, kind) * f64::from(layers));
-        layers.fold(Self::embedding(scenario) + Self::head(scenario), Self::add)
+    /// What of the whole model is trained, each parameter once, however many ranks hold it.
+    pub fn trained_in_all(scenario: &Scenario) -> Self {
+        let (model, plan) = (&scenario.model, &scenario.plan);
+        let muon = plan.optimizer == Optimizer::Muon && !plan.tuning.freezes();
+        let trained = model.kinds().filter(|(kind, _)| muon && !kind.frozen);
+        let matrices: u64 = trained.map(|(kind, layers)| u64::from(layers) * model.layer_weights(kind)).sum();
+        Self { trained: trained_parameters(scenario).into(), muon: matrices.into(), ..Self::NONE }
     }
 
     /// Bytes of optimizer state.
@@ -59,7 +63,8 @@ impl Parameters {
     pub fn attention(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Attention);
-        Self::new(scenario, !kind.frozen, [model.attention_parameters(kind), model.attention_weights(kind)], adapters)
+        let all = [model.attention_parameters(kind), model.attention_weights(kind)];
+        Self::new(scenario, !kind.frozen, all, model.replicated_in_attention(kind), adapters)
     }
 
     /// Parameters of a layer's MLP, all its experts included.
@@ -67,7 +72,8 @@ impl Parameters {
         let model = &scenario.model;
         let matrices = model.layer_weights(kind) - model.attention_weights(kind);
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
-        Self::new(scenario, !kind.frozen, [model.mlp_parameters(kind), matrices], adapters)
+        let all = [model.mlp_parameters(kind), matrices];
+        Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)
     }
 
     /// Parameters of a layer's experts that a router chooses from.
@@ -75,39 +81,48 @@ impl Parameters {
         let model = &scenario.model;
         let matrices = model.mlps(kind).filter(|mlps| mlps.routed).map(|mlps| mlps.count * mlps.weights()).sum();
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Routed);
-        Self::new(scenario, !kind.frozen, [model.routed_parameters(kind), matrices], adapters)
+        Self::new(scenario, !kind.frozen, [model.routed_parameters(kind), matrices], [0; 2], adapters)
     }
 
     /// Parameters of the embedding.
     pub fn embedding(scenario: &Scenario) -> Self {
-        Self::outside(scenario, scenario.model.embedding_parameters(), scenario.trains_embedding())
+        let (model, trained) = (&scenario.model, scenario.trains_embedding());
+        let replicated = [model.position_parameters(), 0];
+        Self::new(scenario, trained, [model.embedding_parameters(), 0], replicated, std::iter::empty())
     }
 
     /// Parameters of what comes behind the layers.
     pub fn head(scenario: &Scenario) -> Self {
-        Self::outside(scenario, scenario.model.head_parameters(), !scenario.frozen_ends().head())
+        let (model, trained) = (&scenario.model, !scenario.frozen_ends().head());
+        let replicated = [model.head_norm_parameters(), 0];
+        Self::new(scenario, trained, [model.head_parameters(), 0], replicated, std::iter::empty())
     }
 
-    /// Parameters outside the layers, which keep the storage format, trained or not.
+    /// Parameters outside the layers that tensor ranks divide, which keep the storage format, trained or not.
     pub fn outside(scenario: &Scenario, all: u64, trained: bool) -> Self {
-        Self::new(scenario, trained, [all, 0], std::iter::empty())
+        Self::new(scenario, trained, [all, 0], [0; 2], std::iter::empty())
     }
 
-    /// Some parameters, all of them and those of matrices, trained or not, and the adapters beside them.
+    /// Some parameters, all of them and those of matrices, and what of both each tensor rank has whole; trained or not, and the
+    /// adapters beside them.
     fn new(
         scenario: &Scenario,
         trained: bool,
-        [all, matrices]: [u64; 2],
+        once: [u64; 2],
+        replicated: [u64; 2],
         adapters: impl Iterator<Item = Adapter>,
     ) -> Self {
         let tuning = &scenario.plan.tuning;
+        let tensor = u64::from(scenario.plan.tensor);
+        let [all, matrices] = std::array::from_fn(|of| once[of] + (tensor - 1) * replicated[of]);
         if !tuning.freezes() {
             let [trained, muon] = if trained { [all, matrices] } else { [0, 0] };
             let muon = if scenario.plan.optimizer == Optimizer::Muon { muon } else { 0 };
             return Self { weights: all.into(), trained: trained.into(), linear: matrices.into(), muon: muon.into() };
         }
         let storage = scenario.plan.precision.storage().bytes();
-        let trained = adapters.map(|adapter| Count::from(adapter.parameters(tuning.rank))).sum();
+        let copies = |adapter: &Adapter| if adapter.replicated { tensor } else { 1 };
+        let trained = adapters.map(|adapter| Count::from(copies(&adapter) * adapter.parameters(tuning.rank))).sum();
         let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
         Self { weights: frozen + Count::from(all - matrices) + trained, trained, ..Self::NONE }
     }
@@ -170,8 +185,10 @@ pub(super) enum AdapterPlace {
 struct Adapter {
     matrix: Matrix,
     place: AdapterPlace,
-    /// Whether tensor ranks split the matrix by its columns, rather than its rows.
+    /// Whether tensor ranks split the matrix by its columns, rather than its rows, if they do.
     by_columns: bool,
+    /// Whether each of them has it whole, and so the adapter.
+    replicated: bool,
     /// How many the layer has.
     count: u64,
     /// How many of them a token meets.
@@ -192,6 +209,7 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
         matrix,
         place: AdapterPlace::Attention,
         by_columns,
+        replicated: false,
         count: 1,
         active: 1,
     };
@@ -202,12 +220,12 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
     }
     if model.latent.is_some() {
         // Its matrices have names of their own; a check holds that all of them are meant, or none.
-        found.extend(
-            model
-                .attention_inputs(kind)
-                .filter(|_| targets.has(LoraTarget::Query))
-                .map(|matrix| of_attention(matrix, true)),
-        );
+        found.extend(model.attention_inputs(kind).enumerate().filter(|_| targets.has(LoraTarget::Query)).map(
+            |(place, matrix)| {
+                let replicated = place < model.replicated_inputs(kind);
+                Adapter { replicated, ..of_attention(matrix, true) }
+            },
+        ));
     } else {
         let heads = model.heads(kind.mixer);
         let (queries, keys, values) = (heads.query_width(), heads.key_width(), heads.value_weights());
@@ -225,7 +243,8 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
     }
     for mlps in model.mlps(kind) {
         let place = if mlps.routed { AdapterPlace::Routed } else { AdapterPlace::Mlp };
-        let of_mlp = |matrix, by_columns| Adapter { matrix, place, by_columns, count: mlps.count, active: mlps.active };
+        let (count, active, replicated) = (mlps.count, mlps.active, mlps.narrows);
+        let of_mlp = |matrix, by_columns| Adapter { matrix, place, by_columns, replicated, count, active };
         let one = Matrix { output: mlps.down.input, ..mlps.up };
         let firsts = [(LoraTarget::Gate, one), (LoraTarget::Up, one), (LoraTarget::GateUp, mlps.up)];
         let there = |target: LoraTarget| targets.has(target) && (model.gated || target != LoraTarget::Gate);
@@ -319,6 +338,7 @@ impl Rates<'_> {
                 MatrixProduct { n: Count::from(adapter.matrix.output) / self.experts.tensor, ..*first }
             }
             (Some([_, second]), AdapterPlace::Routed) => *second,
+            _ if adapter.replicated => self.replicated(adapter.matrix),
             _ if adapter.by_columns => self.column_parallel(adapter.matrix, self.tokens()),
             _ => self.row_parallel(adapter.matrix, self.tokens()),
         };

@@ -3,7 +3,7 @@
 //!
 //! Of `T` tokens on each of `n` ranks, each of which visits `k` of `E` experts, an all-to-all sends `T k (n - 1) / n` copies
 //! (Megatron-LM, `megatron/core/transformer/moe/token_dispatcher.py`, `MoEAlltoAllTokenDispatcher`). Libraries that forward
-//! inside a node send one copy to each node and, from there, one to each rank: of `N` nodes with `e` experts each, a token
+//! inside a node send one copy to each node and, from there, one to each other rank: of `N` nodes with `e` experts each, a token
 //! reaches `N (1 - C(E - e, k) / C(E, k))` of them (`DeepEP`, `tests/test_internode.py`, which counts distinct nodes). Either way
 //! a rank sends to all others at once. A node is what links of one rate join: a rack of 72 to `HybridEP`, which has a domain of
 //! such links for its node (`num_of_hybrid_ep_ranks_per_nvlink_domain`).
@@ -132,9 +132,11 @@ impl Rates<'_> {
         let (ring, linked) = (self.network.ring(group), self.beyond_links);
         let inside = ring[..linked].last().map_or(1, |span| span.members.max(1));
         let nodes = group.size.div_ceil(inside);
-        // Of the copies for each node those for a rank's own stay; and so do those for the rank itself.
-        let away = |places: u32| distinct(experts, places, nodes) * f64::from(places - 1) / f64::from(places);
-        let [between, within] = [nodes, group.size].map(|places| copies(away(places)).bytes());
+        // The network brings one copy to each other node, to the rank there that has the sender's place, and links carry it on
+        // to the others: of as many as a node has, one rank needs no more.
+        let away = |places: u32, of: u32| distinct(experts, places, nodes) * f64::from(of - 1) / f64::from(of);
+        let [between, within] =
+            [(nodes, nodes), (group.size, inside)].map(|(places, of)| copies(away(places, of)).bytes());
         let forwards = self.scenario.plan.experts.dispatcher.forwards_in_node();
         // Ranks send to all others at once: a hop of each level, and no launch for each peer.
         let mut sent = Transfer { steps: self.calibrated.efficiency.collective_launch, ..whole };

@@ -49,9 +49,9 @@ impl Rates<'_> {
         };
         let narrow = ["queries, keys, values and narrow gates", "decays", "output gate"];
         let names = if kind.has_narrow_gates(model) { narrow } else { names };
-        let inputs = model.attention_inputs(kind).zip(names);
+        let inputs = self.attention_products(kind).zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
-            inputs.map(|(matrix, name)| self.weight_product(of, name, self.column_parallel(matrix, tokens))).collect();
+            inputs.map(|(product, name)| self.weight_product(of, name, product)).collect();
         both.push(self.attention_core(kind));
         both.extend(self.choosing(kind));
         let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
@@ -103,6 +103,9 @@ impl Rates<'_> {
     /// Both products of the MLPs of a shape, over the tokens that come to them: routed ones of a rank in one launch.
     pub(super) fn mlp_products(&self, mlps: &Mlps) -> [MatrixProduct; 2] {
         let tokens = self.tokens();
+        if mlps.narrows {
+            return [mlps.up, mlps.down].map(|matrix| self.replicated(matrix));
+        }
         if !mlps.routed {
             return [self.column_parallel(mlps.up, tokens), self.row_parallel(mlps.down, tokens)];
         }
@@ -114,6 +117,21 @@ impl Rates<'_> {
         let [up, down] = [Count::from(mlps.up.output), Count::from(mlps.down.input)].map(|width| width / tensor);
         let product = |n, k| MatrixProduct { groups: here, ..MatrixProduct::new(routed, n, k) };
         [product(up, mlps.up.input.into()), product(mlps.down.output.into(), down)]
+    }
+
+    /// The products before attention, in the order of [`Model::attention_inputs`].
+    pub(super) fn attention_products(&self, kind: LayerKind) -> impl Iterator<Item = MatrixProduct> {
+        let model = &self.scenario.model;
+        let replicated = model.replicated_inputs(kind);
+        model.attention_inputs(kind).enumerate().map(move |(place, matrix)| {
+            if place < replicated { self.replicated(matrix) } else { self.column_parallel(matrix, self.tokens()) }
+        })
+    }
+
+    /// The product of a weight that each tensor rank has whole: with sequence parallelism each has a part of the tokens.
+    pub(super) fn replicated(&self, matrix: Matrix) -> MatrixProduct {
+        let tokens = self.tokens() / f64::from(self.sequence_ranks());
+        MatrixProduct::new(tokens, matrix.output.into(), matrix.input.into())
     }
 
     /// The product of a weight that is split by columns over the tensor ranks.
@@ -131,8 +149,8 @@ impl Rates<'_> {
     /// The passes that bring the layer's frozen weights into the storage format.
     fn dequantising(&self, kind: LayerKind) -> PerDirection<Kernel> {
         let (model, tokens) = (&self.scenario.model, self.tokens());
-        let attention = model.attention_inputs(kind).map(|matrix| self.column_parallel(matrix, tokens));
-        let attention = attention.chain(model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens)));
+        let attention =
+            self.attention_products(kind).chain(model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens)));
         let products = attention.chain(model.mlps(kind).flat_map(|mlps| self.mlp_products(&mlps)));
         let time = products.map(|product| self.dequantisation(product)).fold(DeviceTime::default(), DeviceTime::add);
         let PerDirection { forward, .. } = self.streaming("frozen weights dequantised", time);

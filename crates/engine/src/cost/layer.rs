@@ -229,9 +229,7 @@ impl Rates<'_> {
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let inputs = model
-            .attention_inputs(kind)
-            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices.attention));
+        let inputs = self.attention_products(kind).map(|product| self.sliced(of, product, slices.attention));
         let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
         let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
         let projection = projection.map(|product| self.sliced(of, product, slices.attention)).unwrap_or_default();

@@ -47,7 +47,7 @@ impl FailureForecast {
 /// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     let storage = Bytes::new(scenario.plan.precision.storage().bytes());
-    let parameters = Parameters::whole(scenario);
+    let parameters = Parameters::trained_in_all(scenario);
     let averaged = if scenario.plan.ema == Ema::Host { scenario.plan.updated_weight() } else { 0.0 };
     parameters.trained * (storage + Bytes::new(averaged)) + parameters.optimizer_state(&scenario.plan)
 }

@@ -318,7 +318,7 @@ impl Model {
         if !kind.has_mixer() {
             return 0;
         }
-        let norms = u64::from(self.norms.div_ceil(2)) * self.norm_parameters();
+        let norms = self.mixer_norm_parameters();
         if let Some(recurrence) = self.recurrence(kind) {
             return self.attention_weights(kind) + recurrence.other_parameters() + norms;
         }
@@ -331,6 +331,40 @@ impl Model {
             + self.qk_norm_parameters(kind)
             + self.indexer_parameters(kind)
             + norms
+    }
+
+    /// Those of them that tensor parallelism does not divide, but each of its ranks has whole, and those of these in matrices:
+    /// norms, a bias behind the projection, what compresses for latent attention, and an indexer (Megatron-LM,
+    /// `multi_latent_attention.py`, `parallel_mode='duplicated'`).
+    pub(crate) fn replicated_in_attention(&self, kind: LayerKind) -> [u64; 2] {
+        if !kind.has_mixer() {
+            return [0; 2];
+        }
+        let norms = self.mixer_norm_parameters();
+        if self.recurrence(kind).is_some() {
+            return [norms, 0];
+        }
+        let biases = self.biases();
+        let given = |has: bool, count: u64| if has { count } else { 0 };
+        let heads = given(self.qk_norm == QkNorm::Width, self.qk_norm_parameters(kind));
+        let [compressing, compressed] = self.latent.map_or([0; 2], |latent| {
+            let width = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary);
+            [u64::from(self.hidden) * width, given(biases.qkv, self.qkv_biases(kind))]
+        });
+        let beside = given(biases.projection, self.hidden.into()) + compressed + self.qk_norm_parameters(kind) - heads;
+        [compressing + beside + self.indexer_parameters(kind) + norms, compressing]
+    }
+
+    /// How many of the products before attention, the first ones, have whole weights on each tensor rank. Where queries are not
+    /// compressed, the product of what is computes them too.
+    pub(crate) fn replicated_inputs(&self, kind: LayerKind) -> usize {
+        let latent = self.latent.filter(|_| self.recurrence(kind).is_none());
+        usize::from(latent.is_some_and(|latent| latent.query.is_some()))
+    }
+
+    /// Those of the mixer's share of the norms.
+    fn mixer_norm_parameters(&self) -> u64 {
+        u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
     }
 
     fn qkv_biases(&self, kind: LayerKind) -> u64 {

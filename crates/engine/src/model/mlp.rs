@@ -150,8 +150,17 @@ impl Model {
     pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
         let biased = self.biases().mlp;
         let mlps = self.mlps(kind).map(|mlps| mlps.count * mlps.parameters(biased)).sum::<u64>();
-        let norms = if kind.has_mlp() { u64::from(self.norms / 2) * self.norm_parameters() } else { 0 };
-        mlps + self.router_parameters(kind) + norms
+        mlps + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
+    }
+
+    /// Those of them that each tensor rank has whole, and those of these in matrices: norms, router and gate, biases behind
+    /// second matrices, and what narrows and widens tokens for experts (Megatron-LM, `moe_layer.py`).
+    pub(crate) fn replicated_in_mlp(&self, kind: LayerKind) -> [u64; 2] {
+        let plain = || self.mlps(kind).filter(|mlps| !mlps.routed);
+        let biases = if self.biases().mlp { plain().map(|mlps| mlps.down.output).sum() } else { 0 };
+        let narrowing: u64 = plain().filter(|mlps| mlps.narrows).map(|mlps| mlps.weights()).sum();
+        let beside = biases + self.router_parameters(kind) + self.mlp_norm_parameters(kind);
+        [narrowing + beside, narrowing]
     }
 
     /// Parameters of a layer's experts that a router chooses from.
@@ -159,6 +168,11 @@ impl Model {
         let biased = self.biases().mlp;
         let routed = self.mlps(kind).filter(|mlps| mlps.routed);
         routed.map(|mlps| mlps.count * mlps.parameters(biased)).sum()
+    }
+
+    /// Those of the MLP's share of the norms.
+    fn mlp_norm_parameters(&self, kind: LayerKind) -> u64 {
+        if kind.has_mlp() { u64::from(self.norms / 2) * self.norm_parameters() } else { 0 }
     }
 
     /// Parameters of a layer's router and of the gate of its shared expert.

@@ -47,6 +47,11 @@ impl Default for ExpertMesh {
 }
 
 impl ExpertMesh {
+    /// Whether exchanges run beside another micro-batch's compute: without other ranks there are none.
+    pub const fn hides_exchanges(&self) -> bool {
+        self.overlap && self.ranks > 1
+    }
+
     /// Tokens of the busiest rank's experts over the mean of all tokens' visits: as many as each expert has room for, or
     /// else as they are spread.
     pub fn load(&self) -> f64 {

@@ -63,6 +63,8 @@ pub struct ScheduleRules {
     pub virtual_stages: bool,
     /// The schedule that it becomes with a single virtual stage on each rank, if another one.
     pub with_one_stage: Option<Schedule>,
+    /// The rules where each forward and the backward beside it are one pass, if these are others.
+    pub combined: Option<&'static ScheduleRules>,
     /// Whether micro-batches run in groups of as many as there are ranks, so that their number must be a multiple of
     /// that. Backward then returns to each stage in every group.
     pub grouped: bool,

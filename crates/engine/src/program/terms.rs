@@ -218,7 +218,7 @@ pub(crate) fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> E
         return EndTransferCounts::default();
     }
     let counts = pipeline_counts(scenario, layout);
-    let order = scenario.plan.effective_schedule().rules().order;
+    let order = scenario.plan.schedule_rules().order;
     let turns = |rank| StageTransferCounts::all(&order(counts, rank, true), counts.stages);
     EndTransferCounts { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
 }

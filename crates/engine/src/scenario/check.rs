@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a scenario, found at once.
 
+pub(super) mod combined;
 mod operators;
 mod ranges;
 mod tuning;
@@ -47,6 +48,9 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
     modules(scenario, &mut checks);
+    if let Some(runs) = &scenario.stack.runs {
+        checks.0.extend(combined::refused(&scenario.plan, &scenario.stack.name, runs));
+    }
     operators::named(scenario, &mut checks);
     // Extents are counted in ranks that the checks before have to allow.
     if checks.0.is_empty() {

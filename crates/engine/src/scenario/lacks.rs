@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::plan::{Compile, Extent, Extents};
 use crate::stack::{Feature, LevelRanks, Runs, listed};
 
+use super::check::combined;
 use super::field::Lack;
 use super::{Checked, Field, Layout, Problem, Scenario};
 
@@ -32,12 +33,11 @@ impl Scenario {
         let of_placements = lacks_of_placements(&job, runs).into_iter().map(|lack| (Field::Strategy, lack));
         let of_drives = lack_of_drives(&job, runs).map(|lack| (Field::Offload, lack));
         let lacks = of_fields.chain(of_drives).chain(of_placements);
-        lacks
-            .map(|(field, Lack { what, known })| {
-                let fix = if known.is_empty() { FIX.to_owned() } else { format!("it has {known}") };
-                Problem::new(field.path(), format!("{name} has no {what}"), fix)
-            })
-            .collect()
+        let lacks = lacks.map(|(field, Lack { what, known })| {
+            let fix = if known.is_empty() { FIX.to_owned() } else { format!("it has {known}") };
+            Problem::new(field.path(), format!("{name} has no {what}"), fix)
+        });
+        lacks.chain(combined::refused(&self.plan, name, runs)).collect()
     }
 
     /// Whether the stack lacks a field of this plan that the other scenario does not lack. A field that the other one

@@ -132,6 +132,7 @@ fn replaced(plan: &Scenario, field: Field, runs: &Runs) -> Vec<Scenario> {
     match field {
         Field::Tensor => vec![with(&|other| other.plan.tensor = 1)],
         Field::Context => vec![with(&|other| other.plan.context = 1)],
+        Field::ExpertOverlap => vec![with(&|other| other.plan.experts.overlap = false)],
         Field::Pipeline => vec![with(&|other| (other.plan.pipeline, other.plan.stages_per_rank) = (1, 1))],
         Field::Accumulation => vec![with(&|other| other.plan.accumulation = Accumulation::Standard)],
         Field::Schedule => {

@@ -69,7 +69,7 @@ impl<'a> StepBound<'a> {
         let staged = plan.staged();
         Self {
             terms,
-            rules: plan.effective_schedule().rules(),
+            rules: plan.schedule_rules(),
             ranks: if staged { layout.pipeline as usize } else { 1 },
             staged,
             prefetch: plan.prefetch as usize,

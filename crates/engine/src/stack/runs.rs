@@ -108,6 +108,10 @@ pub struct Runs {
     /// When it can reduce gradients, beside as their sharding requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reductions: Option<Vec<Reduction>>,
+    /// Whether it hides experts' exchanges in passes that are forward of one micro-batch and backward of another, as
+    /// Megatron-LM does, which rules some plans out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub combined_passes: Option<bool>,
 }
 
 impl Runs {
@@ -126,6 +130,7 @@ impl Runs {
             precisions: self.precisions.or(base.precisions),
             offload: self.offload.or(base.offload),
             reductions: self.reductions.or(base.reductions),
+            combined_passes: self.combined_passes.or(base.combined_passes),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 fn pipeline(ranks: u32, stages: u32, micro_batches: u32, schedule: Schedule) -> Pipeline {
-    Pipeline { counts: PipelineCounts { ranks, stages, micro_batches }, schedule }
+    Pipeline { counts: PipelineCounts { ranks, stages, micro_batches }, rules: schedule.rules() }
 }
 
 /// [layered B8], golden values: ranks, layers, micro-batches, overhead contiguous and with a layer per stage.
@@ -39,10 +39,10 @@ fn the_table_of_schedules() {
         let contiguous = pipeline(ranks, 1, micro_batches, Schedule::GPipe);
         assert!((1.0 + contiguous.bubble() - plain).abs() < 5e-7);
         // The table counts what a looped stage keeps: a contiguous one keeps as much as all of them.
-        let of = |schedule: Schedule| Pipeline { schedule, ..contiguous }.checkpoints() * stages;
+        let of = |schedule: Schedule| Pipeline { rules: schedule.rules(), ..contiguous }.checkpoints() * stages;
         let (gpipe, one_one) = (of(Schedule::GPipe), of(Schedule::OneForwardOneBackward));
         let depth = pipeline(ranks, stages, micro_batches, Schedule::Interleaved);
-        let breadth = Pipeline { schedule: Schedule::BreadthFirst, ..depth };
+        let breadth = Pipeline { rules: Schedule::BreadthFirst.rules(), ..depth };
         assert!((1.0 + depth.bubble() - looped).abs() < 5e-7);
         let (depth, breadth) = (depth.checkpoints(), breadth.checkpoints());
         assert_eq!([gpipe, one_one, depth, breadth], checkpoints);

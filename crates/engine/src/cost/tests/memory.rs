@@ -266,11 +266,11 @@ fn muon_leaves_all_but_matrices_to_adam() {
     scenario.model = Library::embedded().model("llama-3.1-8b").expect("a preset");
     let all = scenario.model.parameters() as f64;
     let matrices = 32.0 * 218_103_808.0;
-    let state = |scenario: &Scenario| Parameters::whole(scenario).optimizer_state(&scenario.plan).get();
+    let state = |scenario: &Scenario| Parameters::trained_in_all(scenario).optimizer_state(&scenario.plan).get();
     close(state(&scenario), 12.0 * all);
     scenario.plan.optimizer = Optimizer::Muon;
     close(state(&scenario), 8.0 * matrices + 12.0 * (all - matrices));
-    let update = rates(&scenario).optimizer(Parameters::whole(&scenario)).memory.get();
+    let update = rates(&scenario).optimizer(Parameters::trained_in_all(&scenario)).memory.get();
     close(update, (matrices * (2.0 * 8.0 + 4.0) + (all - matrices) * 28.0) / 1e12);
 }
 
@@ -358,4 +358,36 @@ fn the_input_of_an_activation_function_may_be_kept_in_8_bits() {
         Arc::make_mut(&mut scenario.stack).fp8_activation_input = true;
         close(kept(&scenario), whole - less);
     }
+}
+
+/// `DeepSeek-V3` at tp 8: of 671,026,404,352 parameters 58 x 256 x 3 x 7168 x 2048 = 653,908,770,816 are of routed experts, and
+/// 17,117,633,536 are not. Of these each tensor rank has whole 61 x 7168 x (1536 + 512 + 64) = 923,467,776 that compress, 61 x (2 x
+/// 7168 + 1536 + 512) + 7168 = 1,006,592 of norms and 58 x 7168 x 256 = 106,430,464 of routers, 1,030,904,832 in all; of the other
+/// 16,086,728,704 an eighth. 2,010,841,088 + 1,030,904,832 = 3,041,745,920, 6.083 GB in bf16. A checkpoint has each once.
+#[test]
+fn tensor_ranks_have_whole_what_is_not_divided() {
+    let library = crate::presets::Library::embedded();
+    let mut scenario = testing::scenario();
+    scenario.model = library.model("deepseek-v3").expect("a preset");
+    (scenario.plan.tensor, scenario.plan.sharding) = (8, testing::ddp());
+    let dense = |scenario: &Scenario| {
+        let layer = |kind| Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind);
+        let layers = scenario.model.kinds().map(|(kind, layers)| layer(kind) * f64::from(layers));
+        layers.fold(Parameters::embedding(scenario) + Parameters::head(scenario), |sum, more| sum + more)
+    };
+    let own = dense(&scenario) / 8.0;
+    assert_eq!([own.weights, own.trained].map(Count::get), [3_041_745_920.0; 2]);
+    // Of matrices in layers what compresses is whole; routers and norms are none.
+    let [all, divided] = [(own.linear * 8.0).get(), 7.0 * 923_467_776.0];
+    scenario.plan.tensor = 1;
+    assert_eq!(all - divided, dense(&scenario).linear.get());
+    assert_eq!(dense(&scenario).weights.get(), 17_117_633_536.0);
+    scenario.plan.tensor = 8;
+    assert_eq!(Parameters::trained_in_all(&scenario).trained.get(), 671_026_404_352.0);
+    // With sequence parallelism each rank compresses its eighth of the tokens, by all columns.
+    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    assert_eq!([compressing.m, compressing.n, compressing.k].map(Count::get), [1024.0 / 8.0, 2112.0, 7168.0]);
+    std::sync::Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
+    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    assert_eq!(compressing.m.get(), 1024.0);
 }

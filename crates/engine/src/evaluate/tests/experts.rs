@@ -339,6 +339,102 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
 }
 
+/// Two ranks of two stages of two layers warm up with 2 + 2 forwards and hold 5 of 8 when they begin backward; where exchanges hide
+/// in passes that are forward of one micro-batch and backward of another, 6: two layers' activations more. 64 H100 that ran 14
+/// layers of `DeepSeek-V3` in stages of two peaked at 70,279 MB in place of 68,704 (NVIDIA/Megatron-LM, pull requests 6429 and 6311):
+/// 1,575 MB more, where two layers keep 2 x 2,048 x 454,784 B = 1,863 MB.
+#[test]
+fn combined_passes_hold_a_stage_more() {
+    let mut scenario = spread(4);
+    scenario.model = Arc::new(testing::of_kinds(testing::model(8, 1024), 1));
+    let plan = &mut scenario.plan;
+    (plan.size, plan.pipeline, plan.accumulate) = (Size::Nodes(2), 2, 4);
+    (plan.schedule, plan.stages_per_rank) = (Schedule::Interleaved, 2);
+    let [seen, hidden] = [false, true].map(|hidden| {
+        scenario.plan.experts.overlap = hidden;
+        evaluate(&scenario).memory.peak.get()
+    });
+    let layer = Rates::new(&scenario, &Factors::default()).activations(scenario.model.kind(0)).layer.get();
+    close(hidden - seen, 2.0 * layer);
+}
+
+/// Megatron-LM combines a forward and a backward pass, and asserts against what it cannot combine (`transformer_config.py`).
+#[test]
+fn what_no_combined_pass_has_is_refused() {
+    let library = crate::presets::Library::embedded();
+    let problems = |stack: &str, change: fn(&mut Scenario)| {
+        let mut scenario = on_cluster("h100-80gb-dgx", "ideal", 64);
+        scenario.stack = library.stack(stack).expect("a preset");
+        let plan = &mut scenario.plan;
+        (plan.size, plan.experts.ranks, plan.experts.overlap, plan.accumulate) = (Size::Devices(128), 64, true, 4);
+        (plan.pipeline, plan.schedule, plan.stages_per_rank) = (2, Schedule::Interleaved, 2);
+        change(&mut scenario);
+        let problems = scenario.checked().err().unwrap_or_default();
+        problems.into_iter().map(|problem| problem.to_string()).collect::<Vec<_>>()
+    };
+    let refused: [(fn(&mut Scenario), &str); 3] = [
+        (|scenario| scenario.plan.recompute = Recompute::Full, "recompute selective"),
+        (|scenario| scenario.plan.experts.shared_overlap = true, "shared-expert-overlap off"),
+        (|scenario| scenario.plan.stages_per_rank = 1, "interleaved with 2 or more"),
+    ];
+    for (change, fix) in refused {
+        for stack in ["megatron-2024", "megatron-bridge-2025", "megatron-core-2026", "nemo-2025"] {
+            let found = problems(stack, change);
+            let named = found.len() == 1 && found[0].starts_with("plan.ep_overlap: ") && found[0].contains(fix);
+            assert!(named, "{stack}: {found:?} for {fix}");
+        }
+        assert_eq!(problems("hai-llm-2024", change), [""; 0], "DualPipe is another way");
+        let without: fn(&mut Scenario) = |scenario| scenario.plan.experts.overlap = false;
+        assert_eq!(problems("megatron-2024", without), [""; 0]);
+    }
+    assert_eq!(problems("megatron-bridge-2025", |_| {}), [""; 0]);
+    assert_eq!(problems("megatron-bridge-2025", |scenario| scenario.plan.recompute = Recompute::Selective), [""; 0]);
+}
+
+/// Of 64 ranks with 4 experts each a token of `DeepSeek-V3` reaches 64 x 4/8 (1 - C(124, 8) / C(128, 8)) = 32 x 0.229980 = 7.3594, where
+/// C(124, 8) / C(128, 8) = 120 x 119 x 118 x 117 / (128 x 127 x 126 x 125) = 0.770020. To 7 of 8 its copy comes over links of a node: the
+/// network, or the token itself, is at the eighth. 6.4394 x 4,096 x 7,168 x 2 B = 378.1 MB.
+#[test]
+fn no_link_carries_what_the_network_brought_where_it_belongs() {
+    let mut scenario = on_cluster("h100-80gb-dgx", "ideal", 64);
+    for dispatcher in [Dispatcher::DeepEp, Dispatcher::HybridEp] {
+        scenario.plan.experts.dispatcher = dispatcher;
+        let copies = exchange(&scenario, Format::Bf16).bytes[0].get() / (4096.0 * 7168.0 * 2.0);
+        assert!((copies - 6.4394).abs() < 5e-5, "{dispatcher}: {copies}");
+    }
+}
+
+/// Two nodes of 4, and experts on the 4 ranks of each: HSDP over a node leaves one holder of each expert in it, and two in all. These
+/// are units of FSDP2 as others are, 4 bytes a gradient in fp32, where plain data parallelism has DDP's buckets beside it, 8. Qwen3-30B on
+/// 64 devices at 8 expert ranks: 48 x 128 x 3 x 2048 x 768 = 28.99e9 parameters of experts, 3.624e9 on a rank, 14.50 GB.
+#[test]
+fn gradients_of_experts_in_fsdp_have_no_buckets_of_ddp() {
+    let mut scenario = spread(4);
+    scenario.plan.size = Size::Nodes(2);
+    let stack = Arc::make_mut(&mut scenario.stack);
+    (stack.gradient_format, stack.replicated_gradient) = (Some(Format::Fp32), Some(8.0));
+    let mut each = |sharding| {
+        scenario.plan.sharding = sharding;
+        let experts = scenario.layout().expect("possible").of_experts();
+        assert_eq!((experts.optimizer, experts.data), (1, 2));
+        Rates::new(&scenario, &Factors::default()).gradient_bytes(true, &experts).get()
+    };
+    let in_node = || testing::sharding(Extent::Node, Extent::Node, Extent::Node);
+    assert_eq!([each(testing::ddp()), each(in_node())], [8.0, 4.0]);
+    let library = crate::presets::Library::embedded();
+    let qwen = library.model("qwen3-30b-a3b").expect("a preset");
+    scenario.model = qwen;
+    (scenario.plan.size, scenario.plan.experts.ranks) = (Size::Devices(64), 8);
+    scenario.cluster = library.cluster("h100-80gb-dgx").expect("a preset");
+    scenario.plan.sharding = in_node();
+    let layout = scenario.layout().expect("possible").of_experts();
+    let rates = Rates::new(&scenario, &Factors::default());
+    let routed: u64 =
+        scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
+    let own = Parameters { trained: Count::new(routed as f64 / 8.0), ..Parameters::NONE };
+    close(ModelState::new(&rates, &layout, own).gradients.get(), 48.0 * 128.0 * 3.0 * 2048.0 * 768.0 / 8.0 * 4.0);
+}
+
 /// A token of `DeepSeek-V3` visits 8 of 256 experts. On 8 nodes of 8 devices these lie on 5.295 of the nodes, 4.633 of them
 /// others than its own; where the router keeps to 4 groups of experts, one to a node, on 3.629, and 3.175 of them others. On 2
 /// nodes of four groups each it reaches 1.926 (hand computation: `distinct` in `cost::experts`), half of them others. On 16 nodes a

@@ -6,6 +6,7 @@ use super::ScheduleRules;
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: true,
     with_one_stage: None,
+    combined: None,
     grouped: false,
     alternates: false,
     order,

@@ -4,31 +4,41 @@
 use super::super::pass::{PassOrder, PipelineCounts, StageCollectives, StagePass, stage_buffer};
 use super::{Schedule, ScheduleRules};
 
-pub(super) const RULES: ScheduleRules = ScheduleRules {
-    virtual_stages: true,
-    with_one_stage: Some(Schedule::OneForwardOneBackward),
-    grouped: true,
-    alternates: true,
-    order,
-    bubble: PipelineCounts::bubble,
-    // Those of the warm-up, and one.
-    checkpoints: |counts, rank| counts.all_checkpoints().min(warm_up(counts, rank) + 1),
-    collectives,
-    together: |counts| counts.ranks,
-};
+pub(super) const RULES: ScheduleRules = ScheduleRules { combined: Some(&COMBINED), ..rules::<0>() };
+
+/// Forward and backward as one pass of two micro-batches need one more forward before them, so that neither waits for the
+/// other (Megatron-LM, `schedules.py`, `get_pp_rank_microbatches`).
+const COMBINED: ScheduleRules = rules::<1>();
+
+/// The rules with so many more forwards before the first backward.
+const fn rules<const MORE: u32>() -> ScheduleRules {
+    ScheduleRules {
+        virtual_stages: true,
+        with_one_stage: Some(Schedule::OneForwardOneBackward),
+        combined: None,
+        grouped: true,
+        alternates: true,
+        order: order::<MORE>,
+        bubble: PipelineCounts::bubble,
+        // Those of the warm-up, and one.
+        checkpoints: |counts, rank| counts.all_checkpoints().min(warm_up::<MORE>(counts, rank) + 1),
+        collectives,
+        together: |counts| counts.ranks,
+    }
+}
 
 /// Stages that forward and backward pass beside each other until both buffers hold what they brought: from then on,
 /// until the last group, all periods are alike.
 const STEADY: u32 = 3;
 
 /// Forwards that a rank runs before its first backward.
-fn warm_up(counts: PipelineCounts, rank: u32) -> u32 {
+fn warm_up<const MORE: u32>(counts: PipelineCounts, rank: u32) -> u32 {
     // As in Megatron-LM (`forward_backward_pipelining_with_interleaving`): two for each rank that follows, since a
     // forward and a backward are on their way to it and back, and a group for each further stage.
-    2 * (counts.ranks - 1 - rank) + (counts.stages - 1) * counts.ranks
+    2 * (counts.ranks - 1 - rank) + (counts.stages - 1) * counts.ranks + MORE
 }
 
-fn order(counts: PipelineCounts, rank: u32, buffered: bool) -> PassOrder {
+fn order<const MORE: u32>(counts: PipelineCounts, rank: u32, buffered: bool) -> PassOrder {
     let PipelineCounts { ranks, stages, micro_batches } = counts;
     let mut order = PassOrder::new();
     let groups = micro_batches / ranks;
@@ -39,7 +49,7 @@ fn order(counts: PipelineCounts, rank: u32, buffered: bool) -> PassOrder {
     let (period, left_out) = (stages * ranks, (groups - listed) * ranks);
     let repeated = steady * ranks..steady * ranks + period;
     let total = listed * period;
-    let warm_up = warm_up(counts, rank).min(total);
+    let warm_up = warm_up::<MORE>(counts, rank).min(total);
     // Forward number `index` of a rank is of stage `index / P mod K`; so is a backward, from the last stage. On 2 ranks
     // with 2 stages each, forwards 0 to 7 are of stages 0 0 1 1 0 0 1 1 and of micro-batches 0 1 0 1 2 3 2 3.
     let in_a_row = |index: u32| ranks - index % ranks;

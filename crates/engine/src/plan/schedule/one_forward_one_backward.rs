@@ -7,6 +7,7 @@ use super::ScheduleRules;
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: false,
     with_one_stage: None,
+    combined: None,
     grouped: false,
     alternates: true,
     order,

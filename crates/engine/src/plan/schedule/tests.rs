@@ -3,9 +3,15 @@
 use super::*;
 use crate::plan::pass::{Pass, StagePass};
 
+/// The rules that plans run.
+fn chosen() -> impl Iterator<Item = &'static ScheduleRules> {
+    let all = Schedule::ALL.iter().map(|schedule| schedule.rules());
+    all.clone().chain(all.filter_map(|rules| rules.combined))
+}
+
 #[test]
 fn every_pass_runs_once_and_forward_first() {
-    for rules in Schedule::ALL.iter().map(|schedule| schedule.rules()).chain([&zero_bubble::RULES]) {
+    for rules in chosen().chain([&zero_bubble::RULES]) {
         for (ranks, stages_per_rank, micro_batches) in [(1, 1, 1), (4, 1, 6), (4, 3, 8), (2, 4, 2), (3, 2, 33)] {
             let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
             if rules.grouped && micro_batches % ranks > 0 {
@@ -39,8 +45,7 @@ fn every_pass_runs_once_and_forward_first() {
 /// Micro-batches of any stage that a rank has run forward and not yet backward: the most, and when backward begins.
 #[test]
 fn the_order_holds_as_many_checkpoints_as_the_closed_form_says() {
-    for schedule in Schedule::ALL {
-        let rules = schedule.rules();
+    for rules in chosen() {
         for (ranks, stages_per_rank, groups) in [(1, 1, 1), (4, 1, 2), (4, 3, 2), (2, 4, 1), (3, 2, 11)] {
             let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
             let counts = PipelineCounts { ranks, stages, micro_batches: ranks * groups };
@@ -53,25 +58,29 @@ fn the_order_holds_as_many_checkpoints_as_the_closed_form_says() {
                     most = most.max(held);
                 }
                 let found = (rules.checkpoints)(counts, rank);
-                let of = format!("`checkpoints` of {schedule} with {counts:?} on rank {rank}");
+                let of = format!("`checkpoints` of {rules:?} with {counts:?} on rank {rank}");
                 assert_eq!((most, opening as u32), (found, found), "{of}");
             }
         }
     }
 }
 
-/// Groups that repeat stand for what would be listed without them: index by index, `warm_up` forwards first.
+/// Groups that repeat stand for what would be listed without them: index by index, `warm_up` forwards first, one more where
+/// forward and backward are one pass.
 #[test]
 fn a_repeated_group_stands_for_all() {
-    for (ranks, stages, groups) in [(2, 2, 6), (3, 2, 11), (4, 3, 9), (2, 7, 8)] {
+    let rules = Schedule::Interleaved.rules();
+    let sizes = [(2, 2, 6), (3, 2, 11), (4, 3, 9), (2, 7, 8)];
+    let both = [(rules, 0), (rules.combined.expect("rules of combined passes"), 1)];
+    for ((ranks, stages, groups), (rules, more)) in sizes.into_iter().flat_map(|sizes| both.map(|one| (sizes, one))) {
         let counts = PipelineCounts { ranks, stages, micro_batches: ranks * groups };
         for buffered in [false, true] {
             for rank in 0..ranks {
-                let order = (Schedule::Interleaved.rules().order)(counts, rank, buffered);
+                let order = (rules.order)(counts, rank, buffered);
                 let listed = if stages < 5 { 4 } else { 3 };
                 assert_eq!(order.groups, groups - listed + 1);
                 let total = counts.micro_batches * stages;
-                let warm_up = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
+                let warm_up = 2 * (ranks - 1 - rank) + (stages - 1) * ranks + more;
                 let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
                 let mut expected = Vec::new();
                 for index in 0..total + warm_up {

@@ -88,7 +88,7 @@ impl<'a> PipelineContext<'a> {
         }
         Self {
             buffered,
-            rules: plan.effective_schedule().rules(),
+            rules: plan.schedule_rules(),
             counts,
             streams: CollectiveStreams::new(rates.scenario.stack.overlap),
             fetches: held(&UnitCosts::fetches_weights),

@@ -184,13 +184,15 @@ impl Shape {
         // below that of all.
         unsharded(&mut plan.sharding);
         (plan.schedule, plan.stages_per_rank) = (Schedule::USUAL, 1);
-        // Which of its orders have as many stages as layers are given for is seen when they run.
+        // Which of its orders have as many stages as layers are given for, or hide experts' exchanges, is seen when they run.
         let stage_layers = std::mem::take(&mut plan.stage_layers);
+        let overlap = std::mem::take(&mut plan.experts.overlap);
         (plan.accumulation, plan.recompute) = (Accumulation::Standard, Recompute::None);
         scenario.settle_batch();
         let layout = scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
         scenario.plan.stage_layers = stage_layers;
+        scenario.plan.experts.overlap = overlap;
         let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, space));
         let extents = Arc::clone(extents.get_or_insert_with(all));
         let orders = space.orders(base, pipeline);

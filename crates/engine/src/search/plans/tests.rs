@@ -250,6 +250,24 @@ fn plans_offload_where_none_fits_otherwise() {
     assert_eq!(offloading(&search), None);
 }
 
+/// A search with hidden exchanges, in a program that combines passes, leaves out what it refuses, and finds what it takes.
+#[test]
+fn a_search_keeps_to_combined_passes() {
+    let mut job = base(8, 1.0);
+    job.model = std::sync::Arc::new(testing::of_kinds(testing::model(8, 1024), 1));
+    (job.plan.sharding, job.plan.experts.ranks, job.plan.experts.overlap) = (testing::ddp(), 2, true);
+    let runs = crate::stack::Runs { combined_passes: Some(true), ..Default::default() };
+    std::sync::Arc::make_mut(&mut job.stack).runs = Some(runs);
+    let axes = ["micro-batch=1", "tp=1", "cp=1", "pp=2", "ep=2", "recompute=none,full", "stages-per-rank=1,2"];
+    let search = search(job, Objective::Throughput, &axes);
+    let found = answer(&search, 1);
+    assert!(!found.plans.is_empty());
+    for plan in &found.plans {
+        let plan = &plan.scenario.plan;
+        assert_eq!((plan.recompute, plan.virtual_stages()), (Recompute::None, 2));
+    }
+}
+
 /// 8 sequences on 4, 8 and 16 devices: 16 data ranks are too many for them, 8 with two tensor ranks are not. So no size is
 /// left out for what the job's own mesh takes.
 #[test]

@@ -127,6 +127,9 @@ fn a_rank_holds_the_micro_batches_in_flight() {
 /// 1 GB for weights, and one of 4 GB for gradients: 19 + 1 + 4 + 2 + 4 = 30. One forward later, 0 0 1 1 0 0, and two
 /// backwards of stage 1, backward turns to stage 0 with both buffers for gradients: 22 - 10 + 4 + 2 + 8 = 26. Two
 /// micro-batches are all forward before that: 16 + 1 + 4 + 2 + 4 = 27.
+///
+/// Where exchanges of experts hide in combined passes one forward more is before them: 0 0 1 1 0 0 keep 22, and 33 in all; 0 0 1 1 0 0 1
+/// less two of stage 1 keep 17, and 17 + 4 + 2 + 8 = 31.
 #[test]
 fn an_interleaved_rank_holds_what_its_stages_have_passed() {
     let giga = |count: f64| Bytes::new(count * 1e9);
@@ -139,6 +142,35 @@ fn an_interleaved_rank_holds_what_its_stages_have_passed() {
     let memory = |micro_batches| bound.memory(0).map(|memory| memory.at(micro_batches)).collect::<Vec<_>>();
     assert_eq!(memory(4), [30.0, 26.0].map(giga));
     assert_eq!(memory(2)[0], giga(27.0));
+    (scenario.plan.experts.ranks, scenario.plan.experts.overlap) = (2, true);
+    let bound = StepBound::new(&scenario, &layout, &terms);
+    assert_eq!(bound.memory(0).map(|memory| memory.at(4)).collect::<Vec<_>>(), [33.0, 31.0].map(giga));
+}
+
+/// Exchanges of experts that hide in combined passes: no step is below its bound, nor its memory.
+#[test]
+fn no_step_is_below_its_bound_where_passes_are_combined() {
+    for (pipeline, stages, groups) in [(2, 2, 1), (2, 3, 2), (2, 2, 5), (4, 3, 3), (4, 2, 2)] {
+        let mut scenario = testing::scenario();
+        let blocks = crate::model::Model { vocab: 20_000, ..testing::of_kinds(testing::model(12, 1024), 1) };
+        scenario.model = std::sync::Arc::new(blocks);
+        let plan = &mut scenario.plan;
+        (plan.size, plan.pipeline, plan.accumulate) = (Size::Nodes(4), pipeline, pipeline * groups);
+        (plan.schedule, plan.stages_per_rank, plan.global_batch) = (Schedule::Interleaved, stages, GlobalBatch::Free);
+        (plan.experts.ranks, plan.experts.overlap, plan.sharding) = (4, true, testing::ddp());
+        let layout = scenario.layout().expect("a plan");
+        let terms = StepTerms::new(&scenario, &layout);
+        let bound = StepBound::new(&scenario, &layout, &terms);
+        let found = summary(&scenario, &mut Workspace::default()).expect("a step");
+        let time = bound.time(scenario.plan.accumulate, &transfer_counts_at_ends(&scenario, &layout));
+        let memory =
+            (0..bound.ranks()).flat_map(|rank| bound.memory(rank)).map(|memory| memory.at(scenario.plan.accumulate));
+        let memory = memory.fold(Bytes::ZERO, Bytes::max) * ROUNDING;
+        let of = format!("pp {pipeline} x {stages}, {groups} groups");
+        assert!(time <= found.step_time, "{of}: {time} is above {}", found.step_time);
+        assert!(memory <= found.memory.peak, "{of}: {memory} is above {}", found.memory.peak);
+        assert!(memory > found.memory.peak * 0.8, "{of}: {memory} says little of {}", found.memory.peak);
+    }
 }
 
 proptest! {

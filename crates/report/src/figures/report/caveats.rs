@@ -3,7 +3,7 @@
 use shardscope_engine::cost::{self, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence};
 use shardscope_engine::hardware::HighestMfu;
-use shardscope_engine::plan::{Ema, Module, Offload, Precision};
+use shardscope_engine::plan::{CudaGraphs, Ema, Module, Offload, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
 use shardscope_engine::stack::{Beyond, ProcessLauncher};
@@ -154,6 +154,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(pageable(scenario))
         .chain(moved_pages(scenario, summary))
         .chain(idle_core(scenario))
+        .chain(graphs(scenario))
         .chain(noted)
         .chain(fp8)
         .chain(lacking(scenario))
@@ -190,6 +191,18 @@ fn idle_core(scenario: &Scenario) -> Option<String> {
     let again = scenario.plan.repeated_modules().has(Module::CoreAttention) && scenario.attention().flash();
     again.then(|| {
         "module core_attn frees nothing beside flash attention, which keeps no scores: leave it out".to_owned()
+    })
+}
+
+/// What CUDA graphs hold of memory, of which no law is known. Published runs disagree: some 7 GB of `DeepSeek-V3` (arXiv 2603.07685),
+/// 10 GiB of 143 of Llama 3.1 70B (pytorch/torchtitan pull request 2050), up to the peak once more of whole iterations (Megatron Bridge,
+/// `docs/training/cuda-graphs.md`).
+fn graphs(scenario: &Scenario) -> Option<String> {
+    let graphs = scenario.plan.cuda_graphs != CudaGraphs::None;
+    graphs.then(|| {
+        "memory that CUDA graphs hold for themselves is not counted: 7 GB and 10 GiB were published, and up to twice the peak for \
+         graphs of whole iterations"
+            .to_owned()
     })
 }
 

@@ -6,7 +6,7 @@ use crate::figures::table::{Table, TableCell, pretty};
 use shardscope_engine::evaluate::{COVERAGE_SIGMA, Evaluation, evidence};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::constants::Constant;
-use shardscope_engine::stack::{ConstantId, ConstantValues, PosteriorConstant};
+use shardscope_engine::stack::{Band, ConstantId, ConstantValues, PosteriorConstant};
 use shardscope_engine::units::{percent, thousands};
 use shardscope_evidence::measured::{NearGroup, near};
 
@@ -55,7 +55,7 @@ impl SupportReport<'_> {
             "calibration": self.scenario.calibration.id,
             "band": half.map(|half| json!({
                 "half_width": half,
-                "of_rows": behind.map(|band| band.half_width),
+                "of_rows": behind.map(Band::widened),
                 "of_constants": self.open().map(|open| COVERAGE_SIGMA * open),
                 "rows": behind.map(|band| band.rows),
                 "groups": behind.map(|band| band.groups),
@@ -83,7 +83,7 @@ impl SupportReport<'_> {
             "80 % interval of the step time: {} to {}\n+-{} by {behind}{open}",
             band.low,
             band.high,
-            wide(behind.half_width)
+            wide(behind.widened())
         )
     }
 

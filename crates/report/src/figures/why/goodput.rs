@@ -87,7 +87,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let of_state = |state: f64| {
                 input("of its optimizer state", bytes(state), Citation::chosen("optimizer and precision"))
             };
-            let Parameters { trained, muon, .. } = Parameters::whole(facts.scenario);
+            let Parameters { trained, muon, .. } = Parameters::trained_in_all(facts.scenario);
             let saved = if muon > Count::ZERO {
                 let of = |name: &str, parameters: Count| input(name, count(parameters.get(), ""), facts.shape());
                 parameters.clone() * weights
