@@ -20,7 +20,7 @@ use crate::cost::Factors;
 use crate::program::UnitWork;
 use crate::scenario::{Checked, Problem, Scenario};
 
-pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
+pub use crate::program::{Activity, Copies, HostDirection, HostMemory, ModelPart, StateBytes, Stream, TaskKind};
 pub use band::{
     COVERAGE_SIGMA, ErrorBand, Unmeasured, beyond, chance_of_fitting, evidence, likely_share, likeness, peak_half_width,
 };

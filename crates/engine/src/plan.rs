@@ -14,7 +14,7 @@ mod tuning;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Money, Share};
+use crate::units::{Bytes, Money, Share};
 
 pub use batch::GlobalBatch;
 pub use choice::{
@@ -222,26 +222,66 @@ pub struct Plan {
     pub price: Option<Money>,
 }
 
+/// Bytes of what an optimizer keeps of each parameter that it updates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OptimizerBytes {
+    /// Master weights, of more bits than the weights.
+    pub master: Bytes,
+    /// Moments.
+    pub moments: Bytes,
+    /// An average of the weights, wherever it lies.
+    pub average: Bytes,
+}
+
+impl OptimizerBytes {
+    /// All of it.
+    pub const fn total(&self) -> Bytes {
+        Bytes::new(self.master.get() + self.moments.get() + self.average.get())
+    }
+}
+
 impl Plan {
+    /// What the optimizer keeps of each weight of a layer's matrices. Adam on bf16 weights: 4 of a master weight and 8 of two
+    /// moments.
+    pub const fn state_of_matrices(&self) -> OptimizerBytes {
+        self.state_with(self.optimizer)
+    }
+
+    /// The same of embedding, logits, norms and biases, which Muon leaves to Adam (KellerJordan/Muon, README: "only the internal
+    /// >=2D parameters"). Any other optimizer leaves nothing.
+    pub const fn state_beside_matrices(&self) -> OptimizerBytes {
+        self.state_with(if matches!(self.optimizer, Optimizer::Muon) { Optimizer::Adam } else { self.optimizer })
+    }
+
+    const fn state_with(&self, optimizer: Optimizer) -> OptimizerBytes {
+        OptimizerBytes {
+            master: Bytes::new(if self.copies_weights() { 4.0 } else { 0.0 }),
+            moments: Bytes::new(optimizer.moments(self.moments)),
+            average: Bytes::new(if matches!(self.ema, Ema::None) { 0.0 } else { self.updated_weight() }),
+        }
+    }
+
     /// Bytes of optimizer state per parameter: moments, fp32 master weights beside weights of fewer bits, and averaged weights
     /// that lie with them. Adam on bf16 weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8, without master
     /// weights either 4.
     pub const fn optimizer_state(&self) -> f64 {
-        let master = if self.copies_weights() { 4.0 } else { 0.0 };
-        let averaged = if matches!(self.ema, Ema::Device) { self.updated_weight() } else { 0.0 };
-        master + self.optimizer.moments(self.moments) + averaged
+        self.together(self.state_of_matrices())
+    }
+
+    /// The same for what Muon leaves to Adam.
+    pub const fn state_beside_muon(&self) -> f64 {
+        self.together(self.state_beside_matrices())
+    }
+
+    /// Bytes of what lies with the optimizer: an average on the host does not.
+    const fn together(&self, OptimizerBytes { master, moments, average }: OptimizerBytes) -> f64 {
+        let average = if matches!(self.ema, Ema::Device) { average.get() } else { 0.0 };
+        master.get() + moments.get() + average
     }
 
     /// Bytes of a weight as the optimizer updates it.
     pub const fn updated_weight(&self) -> f64 {
         if self.copies_weights() { 4.0 } else { self.precision.storage().bytes() }
-    }
-
-    /// The same for what Muon leaves to Adam: embedding, logits, norms and biases (KellerJordan/Muon, README: "only the
-    /// internal >=2D parameters"). Any other optimizer leaves nothing.
-    pub const fn state_beside_muon(&self) -> f64 {
-        let rest = if matches!(self.optimizer, Optimizer::Muon) { Optimizer::Adam } else { self.optimizer };
-        self.optimizer_state() - self.optimizer.moments(self.moments) + rest.moments(self.moments)
     }
 
     /// Whether the optimizer updates a copy of the weights that has more bits than they have.

@@ -67,7 +67,7 @@ use std::sync::Arc;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Seconds};
+use crate::units::Seconds;
 
 use build::RankBuilder;
 use operator_layouts::OperatorLayouts;
@@ -91,7 +91,7 @@ pub use rank_program::TaskLoop;
 pub use rank_program::TaskPosition;
 pub use rank_program::{Code, Launch};
 pub(crate) use stage_buffers::{EndTransferCounts, StageTransferCounts};
-pub use state::ModelState;
+pub use state::{HostMemory, ModelState, StateBytes};
 pub use stream::PerStream;
 pub use stream::SERIAL;
 pub(crate) use stream::STREAMS;
@@ -131,20 +131,18 @@ pub struct Program {
 impl Program {
     /// Builds the step of a checked scenario, reusing this program's memory.
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
-        self.build_with(scenario, layout, factors, None, Bytes::ZERO);
+        self.build_with(scenario, layout, factors, None);
     }
 
-    /// The same where the work of its units may be known, of a scenario that differs in where the state lies alone, and where
-    /// so many bytes of the state's pages have no room on the device.
+    /// The same where the work of its units may be known, of a scenario that differs in where the state lies alone.
     pub(crate) fn build_with(
         &mut self,
         scenario: &Scenario,
         layout: &Layout,
         factors: &Factors,
         known: Option<&Arc<UnitWork>>,
-        gone: Bytes,
     ) {
-        let rates = Rates { pages_move: gone > Bytes::ZERO, ..Rates::new(scenario, factors) };
+        let rates = Rates::new(scenario, factors);
         let known = known.filter(|work| work.serves(scenario)).cloned();
         let work = known.unwrap_or_else(|| Arc::new(UnitWork::new(&rates, layout)));
         let ranks = layout.pipeline as usize;
@@ -158,8 +156,7 @@ impl Program {
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
-                let state = step::build(&rates, &layouts, &work, &mut self.units, builder);
-                self.states.push(state.without_pages(gone));
+                self.states.push(step::build(&rates, &layouts, &work, &mut self.units, builder));
             }
         }
         self.work = Some(work);
@@ -170,7 +167,8 @@ impl Program {
         for (rank, program) in (0..).zip(&mut self.ranks) {
             let known = self.states.get(context.first_alike(rank) as usize).copied();
             let state = known.unwrap_or_else(|| context.state(rank));
-            self.states.push(ModelState { buffers: context.buffers(rank), ..state });
+            let state = ModelState { buffers: context.buffers(rank), ..state };
+            self.states.push(state.with_activations_on_host(context.activations_on_host(rank)));
             pipeline.build(rank, RankBuilder::new(&mut self.code, program));
         }
     }

@@ -26,7 +26,6 @@ pub use crate::problem::Problem;
 pub use batch::NEAR;
 pub use field::{Edit, Field, FieldSpec, Idle, Value};
 pub use frozen::Differentiated;
-pub(crate) use host::HOST_GRADIENT;
 pub use host::{HostThreads, PAGEABLE};
 pub use layout::Layout;
 

@@ -283,7 +283,7 @@ fn launched_threads(scenario: &Scenario, draft: &mut PlanDraft) -> Option<(u32, 
         return Some(((scenario.cluster.host_cores() / processes).max(1), place));
     }
     let place = draft.one_thread.take()?;
-    let matters = scenario.updated_on_host().get() > 0.0 && scenario.host_threads().most.is_some();
+    let matters = scenario.plan.optimizer_on_host() > 0.0 && scenario.host_threads().most.is_some();
     (processes > 1 && matters).then(|| (1, format!("{place}, for each of several processes")))
 }
 

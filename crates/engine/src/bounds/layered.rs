@@ -96,13 +96,7 @@ impl LayeredMemory {
         let held = f64::from(pipeline.checkpoints()) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);
         let checkpoints = if plan.offload.checkpoints() { Bytes::ZERO } else { held * stage * input };
-        let optimizer = Bytes::new(plan.optimizer_state() / f64::from(layout.optimizer));
-        let state = match (plan.offload.state(), plan.offload.optimizer()) {
-            (true, _) => Bytes::ZERO,
-            (false, true) => state_per_parameter(scenario, layout) - optimizer * plan.optimizer_on_host(),
-            (false, false) => state_per_parameter(scenario, layout),
-        };
-        Self { state: state * own, buffers, checkpoints }
+        Self { state: state_per_parameter(scenario, layout) * own, buffers, checkpoints }
     }
 
     /// All of it.

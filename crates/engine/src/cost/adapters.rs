@@ -7,7 +7,7 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::model::{LayerKind, Matrix};
-use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, Plan};
+use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, OptimizerBytes, Plan};
 use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
 
@@ -42,16 +42,11 @@ impl Parameters {
         Self { trained: trained_parameters(scenario).into(), muon: matrices.into(), ..Self::NONE }
     }
 
-    /// Bytes of optimizer state.
-    pub fn optimizer_state(&self, plan: &Plan) -> Bytes {
-        (self.trained - self.muon) * Bytes::new(plan.state_beside_muon())
-            + self.muon * Bytes::new(plan.optimizer_state())
-    }
-
-    /// Bytes of its moments.
-    pub fn moments(&self, plan: &Plan) -> Bytes {
-        let beside = plan.optimizer_state() - plan.optimizer.moments(plan.moments);
-        self.optimizer_state(plan) - self.trained * Bytes::new(beside)
+    /// Bytes of a checkpoint of them: trained weights and all that the optimizer keeps.
+    pub fn saved(&self, plan: &Plan) -> Bytes {
+        let storage = Bytes::new(plan.precision.storage().bytes());
+        let saved = |count: Count, state: OptimizerBytes| count * (storage + state.total());
+        saved(self.trained - self.muon, plan.state_beside_matrices()) + saved(self.muon, plan.state_of_matrices())
     }
 
     /// Parameters of one layer.

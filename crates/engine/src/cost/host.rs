@@ -1,10 +1,11 @@
 //! Rates and times of what the host of a rank does for it: copies over its link, the update of an offloaded state, and
-//! the drives behind it. Not for the memory that this takes there ([`crate::scenario`]).
+//! the drives behind it. Not for the memory that this takes there ([`super::kept`]).
 
 use crate::plan::{Ema, MasterWeights, Optimizer, Reduction};
-use crate::scenario::{HOST_GRADIENT, Layout, Scenario};
+use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds, Share};
 
+use super::kept::HOST_GRADIENT;
 use super::rates::Rates;
 
 /// The rates of a rank's share of its node's drives.
@@ -36,18 +37,6 @@ impl Rates<'_> {
         bytes / self.weights_from_host()
     }
 
-    /// Memory that a plan takes of one node's host, activations included that are not computed again: those of one
-    /// micro-batch, on average over the stages of a pipeline.
-    pub fn host_memory(&self) -> Bytes {
-        let (plan, model) = (&self.scenario.plan, &self.scenario.model);
-        if !plan.offload.activations() {
-            return self.scenario.host_memory();
-        }
-        let kept = model.kinds().map(|(kind, layers)| f64::from(layers) * self.activations(kind).layer).sum::<Bytes>();
-        let each = kept * (1.0 - plan.recompute.layers()) / f64::from(plan.pipeline);
-        self.scenario.host_memory() + each * f64::from(self.scenario.devices_on_node())
-    }
-
     /// The rate at which offloaded weights come to the device: the link's, or that of the drives behind it.
     pub fn weights_from_host(&self) -> BytesPerSecond {
         let drives = self.drives().filter(|_| self.scenario.plan.offload.state());
@@ -67,7 +56,7 @@ impl Rates<'_> {
     /// `_partitioned_params_swap_out`).
     pub fn swapped_bytes(&self) -> SwappedBytes {
         let plan = &self.scenario.plan;
-        let read = Bytes::new(plan.optimizer_state() + HOST_GRADIENT);
+        let read = Bytes::new(plan.optimizer_state()) + HOST_GRADIENT;
         let weight = if plan.offload.state() { plan.precision.storage().bytes() } else { 0.0 };
         SwappedBytes { read, written: read + Bytes::new(weight) }
     }

@@ -67,8 +67,6 @@ pub struct Rates<'a> {
     pub memory: BytesPerSecond,
     /// Bandwidth to and from the host, each way.
     pub host: BytesPerSecond,
-    /// Whether pages of the optimizer's state come from the host for its update, since not all of them have room.
-    pub pages_move: bool,
     /// Bandwidths and latencies of the levels, factors included.
     pub network: Network<'a>,
     /// The first level beyond the node: from there on `wire_between` applies.
@@ -129,7 +127,6 @@ impl<'a> Rates<'a> {
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
             host: device.host_bandwidth * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE.get() },
-            pages_move: false,
             network: network.with_latency(latency),
             beyond_node,
             beyond_links: cluster.linked_levels().max(beyond_node),

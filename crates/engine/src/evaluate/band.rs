@@ -6,7 +6,7 @@ use crate::cost::{Factors, Rates};
 use crate::plan::Offload;
 use crate::scenario::{HostThreads, Scenario};
 use crate::stack::{Band, Beyond, ConstantValues, Division, Likeness};
-use crate::units::{FlopPerSecond, Seconds};
+use crate::units::{Count, FlopPerSecond, Seconds};
 
 use super::figures::{Memory, Summary};
 
@@ -37,13 +37,7 @@ impl ErrorBand {
     /// ([`super::slopes`]; none: as if they were exact), as independent of one another: the first is how far rows, or
     /// sources, differ from a fit beside them; the second grows with what no such row told, like the latency of thousands
     /// of nodes.
-    ///
-    /// Where the update runs on the host, five published steps stand behind it, and the band spans the threads with which it
-    /// may run where they are not known.
     pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&ConstantValues>) -> Option<Self> {
-        if scenario.plan.offload != Offload::None {
-            return Self::with_host(scenario, step_time);
-        }
         let band = evidence(scenario)?;
         let open =
             scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
@@ -55,11 +49,16 @@ impl ErrorBand {
 
     /// The band of a scenario's predicted figures; none where pages of its optimizer move, as in no measured row.
     pub fn of_summary(scenario: &Scenario, summary: &Summary, slopes: Option<&ConstantValues>) -> Option<Self> {
+        if scenario.plan.offload != Offload::None {
+            return Self::with_host(scenario, summary.step_time, summary.updated_on_host);
+        }
         Self::around(scenario, summary.step_time, slopes).filter(|_| !summary.memory.moves_pages())
     }
 
-    /// The band of a step whose update runs on the host, in its memory, and that is else like measured ones.
-    fn with_host(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
+    /// The band of a step in which each rank updates so many parameters on the host, in its memory, and that is else like measured
+    /// ones: five published steps stand behind it, and it spans the threads with which the update may run where they are not
+    /// known.
+    fn with_host(scenario: &Scenario, step_time: Seconds, updated: Count) -> Option<Self> {
         let unlike = Unmeasured::of(scenario).any(|part| part != Unmeasured::Offload);
         let offload = scenario.plan.offload;
         if unlike || !offload.optimizer() || offload.on_drives() {
@@ -70,8 +69,7 @@ impl ErrorBand {
         let rates = Rates::new(scenario, &Factors::default());
         let HostThreads { counted, most } = scenario.host_threads();
         rates.host_update_rate(counted)?;
-        let [slow, fast] =
-            [counted, most.unwrap_or(counted)].map(|threads| rates.host_update(scenario.updated_on_host(), threads));
+        let [slow, fast] = [counted, most.unwrap_or(counted)].map(|threads| rates.host_update(updated, threads));
         let half_width = libm::hypot(measured.widened(), HOST_HALF_WIDTH);
         let low = (step_time - (slow - fast)).max(Seconds::ZERO) * libm::exp(-half_width);
         Some(Self { low, high: step_time * libm::exp(half_width), rows: HOST_ROWS })
@@ -284,8 +282,10 @@ mod tests {
         calibration.bands = vec![band];
         calibration.software.host_update = Some(crate::units::BytesPerSecond::new(1e9));
         let step = Seconds::new(1.0);
-        let of =
-            |scenario: &Scenario| ErrorBand::around(scenario, step, None).map(|band| (band.low.get(), band.high.get()));
+        let updated = Count::new(12.0 * 1024.0 * 1024.0);
+        let of = |scenario: &Scenario| {
+            ErrorBand::with_host(scenario, step, updated).map(|band| (band.low.get(), band.high.get()))
+        };
         // hypot(0.4, 0.3) = 0.5; e^0.5 = 1.648721. One thread: 12 x 1024^2 x 28 / 1e9 = 0.352322 s, 16: 0.022020.
         let (low, high) = of(&scenario).expect("a band");
         assert!((high - 1.648_721).abs() < 1e-5, "{high}");

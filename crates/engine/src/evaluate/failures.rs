@@ -3,7 +3,6 @@
 
 use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
 use crate::cost::Parameters;
-use crate::plan::Ema;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 
@@ -46,10 +45,7 @@ impl FailureForecast {
 /// them.
 /// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
-    let storage = Bytes::new(scenario.plan.precision.storage().bytes());
-    let parameters = Parameters::trained_in_all(scenario);
-    let averaged = if scenario.plan.ema == Ema::Host { scenario.plan.updated_weight() } else { 0.0 };
-    parameters.trained * (storage + Bytes::new(averaged)) + parameters.optimizer_state(&scenario.plan)
+    Parameters::trained_in_all(scenario).saved(&scenario.plan)
 }
 
 /// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts and the

@@ -2,9 +2,11 @@
 //! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Activity, Copies, HostCopies, HostDirection, MemoryKind, ModelState, PerMemoryKind, Volume};
+use crate::program::{
+    Activity, Copies, HostCopies, HostDirection, HostMemory, MemoryKind, ModelState, PerMemoryKind, StateBytes, Volume,
+};
 use crate::scenario::Scenario;
-use crate::units::{Bytes, FlopPerSecond, Seconds};
+use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
 
 /// The figures of one scenario, as a cell of a map needs them: without allocations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +44,10 @@ pub struct Summary {
     pub traffic: [Traffic; MAX_LEVELS],
     /// Traffic between a device and the host's memory; nothing where nothing lives there.
     pub host: HostTraffic,
+    /// What the host and the drives of a node keep, of the node that keeps the most.
+    pub host_memory: HostMemory,
+    /// Parameters that a rank updates on its host, of the rank that updates the most there.
+    pub updated_on_host: Count,
     /// The resource on which most of the step is spent; [`crate::evaluate::Evaluation::bottleneck`] knows better.
     pub bottleneck: Resource,
 }
@@ -87,7 +93,7 @@ pub struct Memory {
     /// Parts of the peak.
     pub parts: MemoryParts,
     /// The parts of weights, gradients and optimizer state that are of experts with a mesh of their own.
-    pub experts: [Bytes; 3],
+    pub experts: StateBytes,
     /// Pages of the optimizer's state among them, which leave where anything else needs their room.
     pub pages: Bytes,
     /// Pages that left since they had no room, and come back for the update.
@@ -134,10 +140,11 @@ pub struct MemoryParts {
 impl MemoryParts {
     /// The parts of a rank's state and allocations; nothing reserved.
     pub(super) fn new(state: &ModelState, allocated: &PerMemoryKind<Bytes>) -> Self {
+        let StateBytes { weights, gradients, optimizer } = state.resident();
         Self {
-            weights: state.weights,
-            gradients: state.gradients + allocated[MemoryKind::Gradients],
-            optimizer: state.optimizer,
+            weights,
+            gradients: gradients + allocated[MemoryKind::Gradients],
+            optimizer,
             secondary_weights: allocated[MemoryKind::Secondary],
             activations: allocated[MemoryKind::Activations],
             gathered: allocated[MemoryKind::Gathered],

@@ -1,14 +1,17 @@
 //! From a run of the simulator to the figures that people ask for: rates, shares of time, memory, bottleneck. Not for
 //! what ran when ([`super::trace`]).
 
+use std::ops::Add;
 use std::sync::Arc;
 
 use crate::cost::{Factors, Rates, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, UnitWork, Volume, picos, seconds};
+use crate::program::{
+    HostMemory, MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, UnitWork, Volume, picos, seconds,
+};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, PipelineDrain, RankLimits, Simulator};
-use crate::units::{Bytes, Flop, Seconds};
+use crate::units::{Bytes, Count, Flop, Seconds};
 
 use super::basis::ProgramBasis;
 use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
@@ -63,7 +66,13 @@ impl Workspace {
         known: Option<&Arc<UnitWork>>,
     ) -> Result<(), Vec<Problem>> {
         if !self.retime(scenario, factors) {
-            self.build_anew(scenario, factors, known)?;
+            self.build_anew(scenario, factors, known);
+        }
+        if scenario.plan.paged_optimizer {
+            self.move_pages(scenario, factors)?;
+        }
+        if let Some(crowded) = crowded(scenario, &self.host_memory(scenario)) {
+            return Err(vec![crowded]);
         }
         // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
         // their sum tells beforehand whether the clock can overflow.
@@ -77,51 +86,56 @@ impl Workspace {
         same && self.program.retime(scenario, scenario.layout(), factors).is_some()
     }
 
-    fn build_anew(
-        &mut self,
-        scenario: &Checked,
-        factors: &Factors,
-        known: Option<&Arc<UnitWork>>,
-    ) -> Result<(), Vec<Problem>> {
+    fn build_anew(&mut self, scenario: &Checked, factors: &Factors, known: Option<&Arc<UnitWork>>) {
         self.basis = None;
         #[cfg(test)]
         {
             self.builds += 1;
         }
-        if let Some(crowded) = crowded(scenario) {
-            return Err(vec![crowded]);
+        self.program.build_with(scenario, scenario.layout(), factors, known);
+        // Known work is shared, so that it cannot be timed anew.
+        self.basis = known.is_none().then(|| ProgramBasis::new(scenario, factors));
+    }
+
+    /// Moves as many pages of the optimizer's state to the host as the device has no room for. A peak does not depend on that:
+    /// pages come when backward has freed its activations.
+    fn move_pages(&mut self, scenario: &Scenario, factors: &Factors) -> Result<(), Vec<Problem>> {
+        let rates = Rates::new(scenario, factors);
+        self.program.move_pages(Bytes::ZERO, &rates);
+        simulate(&self.program, &mut self.simulator, true, &mut ())?;
+        let Some(state) = self.program.states.first() else { return Ok(()) };
+        let allocated: i64 = self.simulator.outcome(0).peak.allocated.total();
+        let asked = state.total() + Bytes::new(allocated as f64);
+        let beyond = asked - scenario.calibration.allocator.asked(scenario.capacity());
+        if beyond > Bytes::ZERO {
+            self.program.move_pages(beyond, &rates);
         }
-        self.program.build_with(scenario, scenario.layout(), factors, known, Bytes::ZERO);
-        if scenario.plan.paged_optimizer {
-            self.move_pages(scenario, factors, known)?;
-        }
-        // Known work is shared, so that it cannot be timed anew; and which pages move follows from a run.
-        let retimed = known.is_none() && !scenario.plan.paged_optimizer;
-        self.basis = retimed.then(|| ProgramBasis::new(scenario, factors));
         Ok(())
     }
 
-    /// Builds the program again with as many pages on the host as the device has no room for, if any. A peak does not depend
-    /// on that: pages come when backward has freed its activations.
-    fn move_pages(
-        &mut self,
-        scenario: &Checked,
-        factors: &Factors,
-        known: Option<&Arc<UnitWork>>,
-    ) -> Result<(), Vec<Problem>> {
-        simulate(&self.program, &mut self.simulator, true, &mut ())?;
-        let Some(state) = self.program.states.first().copied() else { return Ok(()) };
-        let allocated: i64 = self.simulator.outcome(0).peak.allocated.total();
-        let asked = state.total() + Bytes::new(allocated as f64);
-        let beyond = (asked - scenario.calibration.allocator.asked(scenario.capacity())).max(Bytes::ZERO);
-        let gone = beyond.min(state.pages);
-        if gone > Bytes::ZERO {
-            if let Some(crowded) = crowded_by_pages(scenario, gone) {
-                return Err(vec![crowded]);
-            }
-            self.program.build_with(scenario, scenario.layout(), factors, known, gone);
+    /// What the program that was built last keeps on the host of the node that keeps the most.
+    pub(super) fn host_memory(&self, scenario: &Scenario) -> HostMemory {
+        let states = &self.program.states;
+        if !states.iter().any(|state| state.host.any()) {
+            return HostMemory::default();
         }
-        Ok(())
+        let devices = scenario.devices();
+        let (on_node, of_stage) = (scenario.devices_on_node(), devices / states.len() as u32);
+        // Pipeline ranks lie outermost: of 32 devices in 4 stages the first node of 8 has rank 0 alone, of 4 devices in 4
+        // stages it has one device of each rank.
+        let of_node = |first: u32| {
+            let of_rank = |(rank, state): (u32, &ModelState)| {
+                let begins = (rank * of_stage).max(first);
+                let ends = ((rank + 1) * of_stage).min(first + on_node);
+                state.host * f64::from(ends.saturating_sub(begins))
+            };
+            (0..).zip(states).map(of_rank).fold(HostMemory::default(), HostMemory::add)
+        };
+        let fuller = |best: HostMemory, other: HostMemory| {
+            let all = |one: &HostMemory| one.total() + one.drives.total();
+            if all(&other) > all(&best) { other } else { best }
+        };
+        (0..devices).step_by(on_node.max(1) as usize).map(of_node).fold(HostMemory::default(), fuller)
     }
 
     /// How many tasks the program that was built last runs.
@@ -135,19 +149,13 @@ impl Workspace {
     }
 }
 
-/// The problem of activations that a host has no room for beside what else is there, which the scenario's check counts alone.
-fn crowded(scenario: &Scenario) -> Option<Problem> {
-    let host = scenario.cluster.host.as_ref().filter(|_| scenario.plan.offload.activations())?;
-    let needed = Rates::new(scenario, &Factors::default()).host_memory();
-    (needed > host.memory).then(|| Problem::crowded_host("memory", needed, host.memory))
-}
-
-/// The problem of pages that a host has no room for beside what else is there.
-fn crowded_by_pages(scenario: &Scenario, gone: Bytes) -> Option<Problem> {
+/// The problem of a node whose host or drives have no room for what they keep, where the cluster states how much that is.
+fn crowded(scenario: &Scenario, kept: &HostMemory) -> Option<Problem> {
     let host = scenario.cluster.host.as_ref()?;
-    let others = Rates::new(scenario, &Factors::default()).host_memory();
-    let needed = others + gone * f64::from(scenario.devices_on_node());
-    (needed > host.memory).then(|| Problem::crowded_host("memory", needed, host.memory))
+    let drives = host.nvme.as_ref().map(|drives| ("drives", kept.drives.total(), drives.capacity));
+    let places = [Some(("memory", kept.total(), host.memory)), drives];
+    let crowded = places.into_iter().flatten().find(|(_, needed, capacity)| needed > capacity);
+    crowded.map(|(place, needed, capacity)| Problem::crowded_host(place, needed, capacity))
 }
 
 /// The problem of a step whose tasks would overflow the simulator's clock if they ran one after the other.
@@ -242,6 +250,10 @@ struct RunFigures<'a> {
     memory: Memory,
     /// Peak of the first rank's memory.
     first_peak: Bytes,
+    /// What the fullest node keeps on its host.
+    host_memory: HostMemory,
+    /// Parameters that a rank updates on its host, of the rank that updates the most there.
+    updated_on_host: Count,
 }
 
 impl<'a> RunFigures<'a> {
@@ -260,7 +272,19 @@ impl<'a> RunFigures<'a> {
         // Exposed time is booked by level; the place behind the last level is that of copies, which cross none.
         let host = HostTraffic::new(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
         let flop = workspace.basis.as_ref().map_or_else(|| TokenFlop::new(scenario), |basis| basis.flop);
-        Self { scenario, layout, outcome, flop, volume, host, memory, first_peak: first.peak }
+        let updated = program.states.iter().map(|state| state.updated_on_host);
+        Self {
+            scenario,
+            layout,
+            outcome,
+            flop,
+            volume,
+            host,
+            memory,
+            first_peak: first.peak,
+            host_memory: workspace.host_memory(scenario),
+            updated_on_host: updated.fold(Count::ZERO, Count::max),
+        }
     }
 
     fn summary(&self) -> Summary {
@@ -294,6 +318,8 @@ impl<'a> RunFigures<'a> {
             first_peak: self.first_peak,
             traffic: self.traffic(),
             host: self.host,
+            host_memory: self.host_memory,
+            updated_on_host: self.updated_on_host,
             bottleneck: self.bottleneck(),
         }
     }
@@ -359,7 +385,8 @@ impl<'a> RunFigures<'a> {
 /// Memory of one rank at its fullest moment.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
     let MemoryPeak { allocated, at, task, place } = *peak;
-    let mut parts = MemoryParts::new(&program.states[rank], &allocated.map(|bytes| Bytes::new(bytes as f64)));
+    let state = &program.states[rank];
+    let mut parts = MemoryParts::new(state, &allocated.map(|bytes| Bytes::new(bytes as f64)));
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.
     let asked = parts.total();
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;
@@ -368,9 +395,9 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
         capacity: scenario.capacity(),
         peak: parts.total(),
         parts,
-        experts: program.states[rank].experts,
-        pages: program.states[rank].pages * (1.0 + scenario.calibration.allocator.fragmentation),
-        moved_pages: program.states[rank].moved_pages,
+        experts: state.resident_experts(),
+        pages: state.resident_pages() * (1.0 + scenario.calibration.allocator.fragmentation),
+        moved_pages: state.host.pages,
         moment: seconds(at),
         during: during.unwrap_or_default(),
     }

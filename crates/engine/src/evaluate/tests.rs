@@ -6,6 +6,7 @@ mod experts;
 mod frozen;
 mod host;
 mod idle;
+mod kept;
 mod kinds;
 mod limits;
 mod memory;
@@ -22,7 +23,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bounds::fsdp::FsdpLimits;
-use crate::cost::Rates;
 use crate::hardware::{Host, MAX_LEVELS};
 use crate::model::Model;
 use crate::plan::{

@@ -304,6 +304,17 @@ impl PipelineCounts {
         self.micro_batches * self.stages
     }
 
+    /// How often a rank has passed one of its stages after so many forwards: all micro-batches where these are all forwards,
+    /// else depth first, where forward `i` is of stage `i / P mod K`.
+    pub(crate) fn forwards_of(self, stage: u32, forwards: u32) -> u32 {
+        if forwards == self.all_checkpoints() {
+            return self.micro_batches;
+        }
+        let period = self.ranks * self.stages;
+        let last = (forwards % period).saturating_sub(stage * self.ranks).min(self.ranks);
+        forwards / period * self.ranks + last
+    }
+
     /// Gathers and reductions of a rank's stages where forward passes them once and backward once, with two buffers
     /// [layered C5]: the last two of forward stay for backward.
     pub(crate) const fn collectives_once(self) -> StageCollectives {

@@ -9,7 +9,7 @@ use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
 use super::network_transfer::{NetworkTransfer, ReductionPart, ReductionScope};
-use super::state::{ModelState, ParameterGroup};
+use super::state::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
@@ -32,6 +32,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     let owned = owned(groups);
     let kept = owned - owned * plan.optimizer_on_host();
     let on_host = owned.trained * plan.optimizer_on_host();
+    let pages = plan.paged_optimizer.then(|| swap_pages(costs, builder));
     if plan.offload.optimizer() {
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let there = plan.offload.state() || costs.offloads_early();
@@ -47,20 +48,14 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         let waits = ready(builder);
         copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn, waits);
     }
-    if rates.pages_move {
-        swap_pages(groups, builder);
-    }
     if kept.trained > Count::ZERO {
         let piece = LaunchedWork { work: rates.optimizer(kept), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
         task.waits = if gather_matrices(groups, streams, builder) {
             waits([Some(builder.after(TaskEvent::Gathered, 0))])
         } else {
-            gradients_ready(builder)
+            update_ready(builder, pages)
         };
-        // No plan has both pages and matrices that are gathered.
-        let pages = rates.pages_move.then(|| builder.after(TaskEvent::HostIn, 0));
-        task.waits[WAITS - 1] = task.waits[WAITS - 1].or(pages);
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
@@ -80,15 +75,15 @@ fn owned(groups: &[ParameterGroup<'_>]) -> Parameters {
     shares.reduce(Parameters::add).unwrap_or_default()
 }
 
-/// Moves pages of the optimizer's state before its update. Each takes the room of one that goes; what goes is what came longest
-/// ago, which the next update needs first, so that where some have no room all of them cross the link, out and in.
-fn swap_pages(groups: &[ParameterGroup<'_>], builder: &mut GraphBuilder<'_>) {
-    let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
-    let pages = ModelState::of_groups(groups).pages;
-    let ready = gradients_ready(builder);
-    copy(costs, builder, pages, Stream::HostOut, TaskEvent::HostOut, ready);
-    let gone = gradients_ready(builder);
-    copy(costs, builder, pages, Stream::HostIn, TaskEvent::HostIn, gone);
+/// Moves pages of the optimizer's state before its update. Each takes the room of one that goes. How many go follows from the peak
+/// of a run ([`super::Program::move_pages`]): until then they take no time. Gives what waits for their return.
+fn swap_pages(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>) -> EventWait {
+    for (stream, event) in [(Stream::HostOut, TaskEvent::HostOut), (Stream::HostIn, TaskEvent::HostIn)] {
+        let waits = gradients_ready(builder);
+        push_copy(costs, builder, Bytes::ZERO, stream, event, waits);
+        builder.mark_pages();
+    }
+    builder.after(TaskEvent::HostIn, 0)
 }
 
 /// Fills the first task loop of a step where the host averages weights: those that the step before updated. The update waits
@@ -162,18 +157,23 @@ fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
 }
 
 /// All events that gradients wait for.
+const GRADIENTS: [TaskEvent; 6] = [
+    TaskEvent::Released,
+    TaskEvent::Reduced,
+    TaskEvent::Summed,
+    TaskEvent::HostOut,
+    TaskEvent::Stored,
+    TaskEvent::Computed,
+];
+
 fn gradients_ready(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
-    waits(
-        [
-            TaskEvent::Released,
-            TaskEvent::Reduced,
-            TaskEvent::Summed,
-            TaskEvent::HostOut,
-            TaskEvent::Stored,
-            TaskEvent::Computed,
-        ]
-        .map(|event| Some(builder.after(event, 0))),
-    )
+    waits(GRADIENTS.map(|event| Some(builder.after(event, 0))))
+}
+
+/// All events that an update on the device waits for: those of gradients, and the return of the state's pages.
+fn update_ready(builder: &GraphBuilder<'_>, pages: Option<EventWait>) -> [Option<EventWait>; WAITS] {
+    let [released, reduced, summed, out, stored, computed] = GRADIENTS.map(|event| Some(builder.after(event, 0)));
+    waits([released, reduced, summed, out, stored, computed, pages])
 }
 
 fn copy(
@@ -184,9 +184,19 @@ fn copy(
     event: TaskEvent,
     waits: [Option<EventWait>; WAITS],
 ) {
-    if bytes == Bytes::ZERO {
-        return;
+    if bytes > Bytes::ZERO {
+        push_copy(costs, builder, bytes, stream, event, waits);
     }
+}
+
+fn push_copy(
+    costs: &UnitCosts<'_>,
+    builder: &mut GraphBuilder<'_>,
+    bytes: Bytes,
+    stream: Stream,
+    event: TaskEvent,
+    waits: [Option<EventWait>; WAITS],
+) {
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
     // Beside the host's update the device has nothing to do that a copy could slow.
     let overlaps = costs.rates.scenario.plan.offload_overlap && costs.rates.scenario.pins_host();

@@ -122,6 +122,11 @@ impl GraphBuilder<'_> {
         }
     }
 
+    /// Says that the last transfer is a copy of pages.
+    pub(super) fn mark_pages(&mut self) {
+        self.code.pages.extend(self.code.transfers.len().checked_sub(1));
+    }
+
     /// A transfer's task on a stream. `source` is what its time follows from on a network,
     /// if it crosses one; `contention` is how much of the device the transfer takes while it runs.
     pub(super) fn transfer(

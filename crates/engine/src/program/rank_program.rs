@@ -60,6 +60,8 @@ pub struct Code {
     pub graphs: Vec<TaskGraph>,
     /// Transfers of all graphs, in the order in which they were made.
     pub(super) transfers: Vec<GraphTransfer>,
+    /// Those of them that are copies of the optimizer's pages, by index.
+    pub(super) pages: Vec<usize>,
     /// The stream whose tasks raise each event of the own rank.
     pub producer: [Stream; EVENTS],
 }
@@ -147,6 +149,7 @@ impl Code {
         self.task_loops.clear();
         self.graphs.clear();
         self.transfers.clear();
+        self.pages.clear();
         self.producer = [Stream::Compute; EVENTS];
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::cost::{Factors, Parameters, Rates, Transfer};
 use crate::scenario::{Layout, Scenario};
+use crate::units::Bytes;
 
 use super::Program;
 use super::boundary;
@@ -53,14 +54,26 @@ impl Program {
         let costs = layouts.costs_with(&rates, scenario.plan.staged(), work);
         self.code.retime(&costs)
     }
+
+    /// Moves so many bytes of the optimizer's pages to the host of each rank: those that its device has no room for. What goes
+    /// is what came longest ago, which the next update needs first, so that where some have no room all of them cross the
+    /// link, out and in.
+    pub(crate) fn move_pages(&mut self, gone: Bytes, rates: &Rates<'_>) {
+        let mut crossing = Bytes::ZERO;
+        for state in &mut self.states {
+            state.host.pages = gone.min(state.pages);
+            crossing = if gone > Bytes::ZERO { state.pages } else { Bytes::ZERO };
+        }
+        let copy = Transfer { time: rates.host_copy(crossing), received: crossing, ..Transfer::default() };
+        for index in &self.code.pages {
+            self.code.transfers[*index].transfer = copy;
+        }
+        self.code.take_transfers();
+    }
 }
 
 impl Code {
     fn retime(&mut self, costs: &[UnitCosts<'_>]) -> Option<()> {
-        for graph in &mut self.graphs {
-            graph.volume.clear_transfers();
-        }
-        // In the order in which they were made, as sums of rounded numbers depend on it.
         for index in 0..self.transfers.len() {
             let (before, rest) = self.transfers.split_at_mut(index);
             let own = rest.first_mut()?;
@@ -68,7 +81,19 @@ impl Code {
                 let same = before.iter().find(|other| other.source == own.source).map(|other| other.transfer);
                 own.transfer = same.or_else(|| costs[layout].transfer(of))?;
             }
-            self.graphs[own.graph].volume.add_transfer(&own.transfer, own.lane, own.repeat);
+        }
+        self.take_transfers();
+        Some(())
+    }
+
+    /// Lets tasks and totals take their transfers anew.
+    fn take_transfers(&mut self) {
+        for graph in &mut self.graphs {
+            graph.volume.clear_transfers();
+        }
+        // In the order in which they were made, as sums of rounded numbers depend on it.
+        for GraphTransfer { transfer, lane, graph, repeat, .. } in &self.transfers {
+            self.graphs[*graph].volume.add_transfer(transfer, *lane, *repeat);
         }
         for graph in &mut self.graphs {
             for body in &self.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize] {
@@ -81,6 +106,5 @@ impl Code {
                 }
             }
         }
-        Some(())
     }
 }

@@ -1,26 +1,146 @@
-//! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters.
+//! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters, on the device and off it.
 
-use crate::cost::{Parameters, Rates};
+use std::ops::{Add, AddAssign, Mul};
+
+use crate::cost::{Home, Kept, Parameters, Rates, StatePart};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
-use super::unit_costs::{UnitCosts, whole_gradients};
+use super::unit_costs::UnitCosts;
+
+/// Bytes of weights, gradients and optimizer state.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StateBytes {
+    /// Weights.
+    pub weights: Bytes,
+    /// Gradients.
+    pub gradients: Bytes,
+    /// Moments, master weights and averages.
+    pub optimizer: Bytes,
+}
+
+impl StateBytes {
+    /// All of it.
+    pub fn total(&self) -> Bytes {
+        self.weights + self.gradients + self.optimizer
+    }
+
+    /// The parts with their names.
+    pub fn named(&self) -> [(&'static str, Bytes); 3] {
+        [("weights", self.weights), ("gradients", self.gradients), ("optimizer", self.optimizer)]
+    }
+
+    fn part_mut(&mut self, part: StatePart) -> &mut Bytes {
+        match part {
+            StatePart::Weights | StatePart::Casts => &mut self.weights,
+            StatePart::Gradients => &mut self.gradients,
+            StatePart::Master | StatePart::Moments | StatePart::Average | StatePart::AveragedCopy => {
+                &mut self.optimizer
+            }
+        }
+    }
+}
+
+impl Add for StateBytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            weights: self.weights + other.weights,
+            gradients: self.gradients + other.gradients,
+            optimizer: self.optimizer + other.optimizer,
+        }
+    }
+}
+
+impl Mul<f64> for StateBytes {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        let Self { weights, gradients, optimizer } = self;
+        Self { weights: weights * factor, gradients: gradients * factor, optimizer: optimizer * factor }
+    }
+}
+
+/// What is kept in the memory of a host and on the drives behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostMemory {
+    /// State in the host's memory, averages of the weights and the copies that they are taken of included.
+    pub state: StateBytes,
+    /// Pages of the optimizer's state that the device has no room for.
+    pub pages: Bytes,
+    /// Activations that are there until backward, checkpoints among them.
+    pub activations: Bytes,
+    /// Buffers through which a state comes from the drives.
+    pub buffers: Bytes,
+    /// State on the drives.
+    pub drives: StateBytes,
+}
+
+impl HostMemory {
+    /// Bytes in the host's memory.
+    pub fn total(&self) -> Bytes {
+        self.state.total() + self.pages + self.activations + self.buffers
+    }
+
+    /// The parts of the host's memory with their names.
+    pub fn named(&self) -> [(&'static str, Bytes); 6] {
+        let [weights, gradients, optimizer] = self.state.named();
+        let others = [("pages", self.pages), ("activations", self.activations), ("buffers", self.buffers)];
+        let [pages, activations, buffers] = others;
+        [weights, gradients, optimizer, pages, activations, buffers]
+    }
+
+    /// Whether anything is there.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+impl Add for HostMemory {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            state: self.state + other.state,
+            pages: self.pages + other.pages,
+            activations: self.activations + other.activations,
+            buffers: self.buffers + other.buffers,
+            drives: self.drives + other.drives,
+        }
+    }
+}
+
+impl AddAssign for HostMemory {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<f64> for HostMemory {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        let Self { state, pages, activations, buffers, drives } = self;
+        Self {
+            state: state * factor,
+            pages: pages * factor,
+            activations: activations * factor,
+            buffers: buffers * factor,
+            drives: drives * factor,
+        }
+    }
+}
 
 /// One rank's static memory, and how it keeps gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelState {
-    /// This rank's shard of the weights.
-    pub weights: Bytes,
-    /// Gradients, where they are kept all the time.
-    pub gradients: Bytes,
-    /// Optimizer state and master weights.
-    pub optimizer: Bytes,
-    /// The part of it in pages that may leave the device.
+    /// What its device keeps all the time where it has room for all pages.
+    pub device: StateBytes,
+    /// The part of the optimizer state in pages, of which [`HostMemory::pages`] have left.
     pub pages: Bytes,
-    /// Pages that are on the host.
-    pub moved_pages: Bytes,
     /// Static buffers of a pipeline's stages.
     pub buffers: Bytes,
+    /// What the host and its drives keep.
+    pub host: HostMemory,
+    /// Parameters of this rank that its host updates.
+    pub updated_on_host: Count,
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
@@ -28,7 +148,7 @@ pub struct ModelState {
     /// Those of them that are of experts with a mesh of their own.
     pub expert_parameters: Parameters,
     /// The parts of weights, gradients and optimizer state that are of such experts.
-    pub experts: [Bytes; 3],
+    pub experts: StateBytes,
 }
 
 /// Parameters that share one sharding, and its costs.
@@ -47,81 +167,93 @@ impl<'a> ParameterGroup<'a> {
 }
 
 impl ModelState {
-    /// Total bytes.
+    /// What the device keeps without the pages that left it.
+    pub fn resident(&self) -> StateBytes {
+        StateBytes { optimizer: self.device.optimizer - self.host.pages, ..self.device }
+    }
+
+    /// The part of it that is of experts, of whose pages as large a share left as of all.
+    pub fn resident_experts(&self) -> StateBytes {
+        if self.host.pages == Bytes::ZERO {
+            return self.experts;
+        }
+        let stayed = self.resident().optimizer / self.device.optimizer;
+        StateBytes { optimizer: self.experts.optimizer * stayed, ..self.experts }
+    }
+
+    /// Pages that are on the device.
+    pub fn resident_pages(&self) -> Bytes {
+        self.pages - self.host.pages
+    }
+
+    /// Total bytes on the device.
     pub fn total(&self) -> Bytes {
-        self.weights + self.gradients + self.optimizer + self.buffers
+        self.resident().total() + self.buffers
     }
 
     /// What stays on a device where all pages leave it.
     pub fn least(&self) -> Bytes {
-        self.total() - self.pages
+        self.total() - self.resident_pages()
     }
 
-    /// The same with so many bytes of its pages on the host, of experts as many as of all else.
-    pub(super) fn without_pages(mut self, gone: Bytes) -> Self {
-        if gone > Bytes::ZERO {
-            self.experts[2] = self.experts[2] * ((self.optimizer - gone) / self.optimizer);
-        }
-        Self { optimizer: self.optimizer - gone, pages: self.pages - gone, moved_pages: gone, ..self }
+    /// The same with so many bytes of activations on the host.
+    #[must_use]
+    pub(super) fn with_activations_on_host(mut self, activations: Bytes) -> Self {
+        self.host.activations = activations;
+        self
     }
 
     /// The state of one rank's parameter groups.
     pub(super) fn of_groups(groups: &[ParameterGroup<'_>]) -> Self {
         let states = groups.iter().map(|group| Self::new(group.costs.rates, group.costs.layout, group.parameters));
-        states.reduce(Self::with).unwrap_or_default()
+        let all = states.reduce(Self::with).unwrap_or_default();
+        let buffers = groups.first().map(|group| group.costs.rates.swap_buffers(all.updated_on_host));
+        Self { host: HostMemory { buffers: buffers.unwrap_or_default(), ..all.host }, ..all }
     }
 
     /// The sum with other parameters' state on the same rank.
     fn with(self, other: Self) -> Self {
         Self {
-            weights: self.weights + other.weights,
-            gradients: self.gradients + other.gradients,
-            optimizer: self.optimizer + other.optimizer,
+            device: self.device + other.device,
             pages: self.pages + other.pages,
-            moved_pages: self.moved_pages + other.moved_pages,
             buffers: self.buffers + other.buffers,
+            host: self.host + other.host,
+            updated_on_host: self.updated_on_host + other.updated_on_host,
             whole_gradients: self.whole_gradients && other.whole_gradients,
             parameters: self.parameters + other.parameters,
             expert_parameters: self.expert_parameters + other.expert_parameters,
-            experts: std::array::from_fn(|part| self.experts[part] + other.experts[part]),
+            experts: self.experts + other.experts,
         }
     }
 
-    /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
-    /// are not reduced before the step's end count whole, and frozen parameters have neither gradients nor state.
+    /// The state of parameters of one sharding: the sum of what is kept of them, by place.
     pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Parameters) -> Self {
-        let plan = &rates.scenario.plan;
-        let whole_gradients = whole_gradients(rates, layout);
-        // Gradients that are kept whole until the step's end take full size, whatever extent they are sharded over
-        // then.
-        let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
-        let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
-        let shard =
-            |count: Count, each: Bytes, ranks: u32, on_host: f64| count * each / f64::from(ranks) * (1.0 - on_host);
-        let Parameters { weights, trained, linear, .. } = parameters;
-        let of_optimizer = |all: Bytes| all / f64::from(layout.optimizer) * (1.0 - plan.optimizer_on_host());
-        let own = Self {
-            weights: shard(weights, rates.storage(), layout.weights, state_on_host)
-                + linear * rates.weight_casts(layout),
-            gradients: if UnitCosts::frees_gradients(rates, layout) {
-                Bytes::ZERO
-            } else {
-                let each = rates.gradient_bytes(whole_gradients, layout);
-                shard(trained, each, gradient_ranks, rates.gradients_on_host(layout).get())
-            },
-            optimizer: of_optimizer(parameters.optimizer_state(plan)),
-            pages: if plan.paged_optimizer { of_optimizer(parameters.moments(plan)) } else { Bytes::ZERO },
-            moved_pages: Bytes::ZERO,
+        let (mut device, mut pages, mut host) = (StateBytes::default(), Bytes::ZERO, HostMemory::default());
+        rates.kept(layout, parameters, |kept: Kept| {
+            let place = match kept.home {
+                Home::Device | Home::Pages => &mut device,
+                Home::Host => &mut host.state,
+                Home::Drives => &mut host.drives,
+            };
+            *place.part_mut(kept.part) += kept.bytes();
+            if kept.home == Home::Pages {
+                pages += kept.bytes();
+            }
+        });
+        let (expert_parameters, experts) =
+            if layout.sees_experts { (parameters, device) } else { (Parameters::NONE, StateBytes::default()) };
+        let owned = parameters.trained / f64::from(layout.optimizer);
+        Self {
+            device,
+            pages,
             buffers: Bytes::ZERO,
-            whole_gradients,
+            host,
+            updated_on_host: owned * rates.scenario.plan.optimizer_on_host(),
+            whole_gradients: rates.keeps_whole_gradients(layout),
             parameters,
-            expert_parameters: Parameters::NONE,
-            experts: [Bytes::ZERO; 3],
-        };
-        if layout.sees_experts {
-            return Self { expert_parameters: parameters, experts: [own.weights, own.gradients, own.optimizer], ..own };
+            expert_parameters,
+            experts,
         }
-        own
     }
 }
 
@@ -133,10 +265,12 @@ mod tests {
     #[test]
     fn pages_leave_experts_and_others_alike() {
         let [twelve, eight, six, four] = [12.0, 8.0, 6.0, 4.0].map(Bytes::new);
-        let experts = [Bytes::ZERO, Bytes::ZERO, six];
-        let state = ModelState { optimizer: twelve, pages: eight, experts, ..ModelState::default() };
-        let ModelState { optimizer, pages, moved_pages, experts, .. } = state.without_pages(four);
-        assert_eq!([optimizer, pages, moved_pages, experts[2]], [eight, four, four, four]);
-        assert_eq!(ModelState::default().without_pages(Bytes::ZERO), ModelState::default());
+        let optimizer = |optimizer: Bytes| StateBytes { optimizer, ..StateBytes::default() };
+        let mut state =
+            ModelState { device: optimizer(twelve), pages: eight, experts: optimizer(six), ..ModelState::default() };
+        assert_eq!((state.resident(), state.resident_experts()), (optimizer(twelve), optimizer(six)));
+        state.host.pages = four;
+        assert_eq!((state.resident(), state.resident_experts()), (optimizer(eight), optimizer(four)));
+        assert_eq!([state.total(), state.least(), state.resident_pages()], [eight, four, four]);
     }
 }

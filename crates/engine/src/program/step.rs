@@ -47,7 +47,8 @@ pub(super) fn build(
     let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
     let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
     build_order(list, &groups, builder);
-    ModelState::of_groups(&groups)
+    // Micro-batches pass one after the other, so that the host has the activations of one.
+    ModelState::of_groups(&groups).with_activations_on_host(list.to_host())
 }
 
 /// Builds the step of one rank from its unit passes and the groups of its parameters, of which there is at least one.

@@ -17,7 +17,7 @@ use super::stage::StageWork;
 use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
 use super::state::{ModelState, ParameterGroup};
 use super::task::{FULL_DEMAND, device_demand};
-use super::unit_costs::{UnitCosts, whole_gradients};
+use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, Gradients, PerGradients, Traversal, UnitCollective, UnitPass};
 use super::unit_work::UnitWork;
@@ -117,7 +117,7 @@ impl StepTerms {
             parts: Vec::new(),
             order: Vec::new(),
             send,
-            buffered: !whole_gradients(rates, layout),
+            buffered: !rates.keeps_whole_gradients(layout),
             contention: contention(&costs),
             stateless: Vec::new(),
             work,
@@ -183,7 +183,7 @@ impl StepTerms {
             parts,
             order: self.order.clone(),
             send: self.send,
-            buffered: !whole_gradients(&rates, layout),
+            buffered: !rates.keeps_whole_gradients(layout),
             contention: self.contention,
             // What has been placed is not placed again.
             stateless: Vec::new(),

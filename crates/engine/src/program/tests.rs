@@ -329,8 +329,7 @@ fn sharding_further_never_needs_more_state() {
     let state = |sharding: Sharding| {
         let mut scenario = testing::scenario();
         scenario.plan.sharding = sharding;
-        let state = built(&scenario).states[0];
-        (state.weights + state.gradients + state.optimizer).get()
+        built(&scenario).states[0].device.total().get()
     };
     let extents = || [Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System];
     for (weights, gradients, optimizer) in triples_of(extents) {
@@ -394,7 +393,7 @@ fn gradients_that_micro_batches_add_up_are_kept_in_a_format_of_their_own() {
     scenario.plan.sharding = testing::zero3();
     scenario.plan.reduction = Reduction::Step;
     let parameters = 8.0 * 12.0 * 1_048_576.0;
-    let held = |scenario: &Scenario| built(scenario).states[0].gradients.get();
+    let held = |scenario: &Scenario| built(scenario).states[0].device.gradients.get();
     // A single micro-batch adds nothing up.
     scenario.plan.accumulate = 1;
     close(held(&scenario), 2.0 * parameters);

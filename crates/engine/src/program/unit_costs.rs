@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::cost::{Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer};
 use crate::model::{LayerKind, Mixer};
+use crate::plan::Format;
 use crate::plan::pass::{Direction, Pass};
-use crate::plan::{Accumulation, Format, Reduction};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
@@ -19,11 +19,6 @@ use super::unit_pass::{
     ComputeStep, Exchange, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
 };
 use super::unit_work::{LayerCosts, UnitExchanges, UnitWork};
-
-/// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
-pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
-    layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
-}
 
 /// The costs of unit passes under one layout.
 #[derive(Clone)]
@@ -332,19 +327,12 @@ impl<'a> UnitCosts<'a> {
 
     /// Whether gradients are reduced only at the end of the step.
     pub(crate) fn keeps_whole_gradients(&self) -> bool {
-        whole_gradients(self.rates, self.layout)
-    }
-
-    /// Whether backward leaves gradients where there were none, and the update gives them back.
-    pub(super) fn frees_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
-        let Scenario { plan, stack, .. } = rates.scenario;
-        let alone = layout.group() == 1 && plan.pipeline == 1 && plan.accumulate == 1;
-        stack.frees_gradients && alone && !plan.offload.optimizer() && plan.accumulation == Accumulation::Standard
+        self.rates.keeps_whole_gradients(self.layout)
     }
 
     /// Bytes of the gradients that a unit's backward leaves, where they are not there before.
     pub(crate) fn left_gradients(&self, elements: Count) -> Bytes {
-        let leaves = !self.staged && Self::frees_gradients(self.rates, self.layout);
+        let leaves = !self.staged && self.rates.frees_gradients(self.layout);
         if leaves { elements * self.rates.gradient_bytes(true, self.layout) } else { Bytes::ZERO }
     }
 

@@ -1,6 +1,7 @@
 //! The unit passes of one micro-batch in order, and the way through them.
 
 use crate::plan::Recompute;
+use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::label::ModelPart;
@@ -79,6 +80,12 @@ impl UnitList {
     /// Passes of units in a micro-batch.
     pub fn passes(&self) -> u32 {
         self.runs.iter().map(|run| run.count).sum()
+    }
+
+    /// Bytes that forward of a micro-batch leaves on the host for backward.
+    pub fn to_host(&self) -> Bytes {
+        let forward = self.runs.iter().filter(|run| run.unit_pass.pass == Pass::Forward);
+        forward.map(|run| run.unit_pass.to_host * f64::from(run.count)).sum()
     }
 
     /// The runs of each pattern.

@@ -69,7 +69,7 @@ pub(super) fn network_problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// What is offloaded, where that is more than its hosts' memory or their drives hold as the cluster states them.
+/// An offload for which the plan or the cluster lacks something. Whether there is room for it shows once the step is built.
 fn host(scenario: &Scenario, checks: &mut Checks) {
     let (offload, drives) = (scenario.plan.offload, scenario.cluster.drives());
     checks.refuse(
@@ -84,11 +84,6 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
         || "activations go to the host layer by layer, and stages of several layers pass here".to_owned(),
         || "choose pp 1 and standard accumulation, or offload checkpoints".to_owned(),
     );
-    let memory = scenario.cluster.host.as_ref().map(|host| ("memory", scenario.host_memory(), host.memory));
-    let drives = drives.map(|drives| ("drives", scenario.drive_memory(), drives.capacity));
-    for (place, needed, capacity) in memory.into_iter().chain(drives) {
-        checks.0.extend((needed > capacity).then(|| Problem::crowded_host(place, needed, capacity)));
-    }
 }
 
 fn size(scenario: &Scenario, checks: &mut Checks) {

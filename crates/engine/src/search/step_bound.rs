@@ -395,14 +395,11 @@ impl<'a> StepBound<'a> {
         PipelineCounts { ranks: self.ranks as u32, stages, micro_batches: u32::MAX / stages }
     }
 
-    /// How often a rank has passed each of its stages after so many forwards: forward `i` is of stage `i / P mod K`.
+    /// How often a rank has passed each of its stages after so many forwards.
     fn forwards(&self, rank: usize, count: u32) -> impl Iterator<Item = (&'a StageCost, f64)> {
-        let ranks = self.ranks as u32;
-        let period = ranks * self.stages_per_rank() as u32;
-        self.of_rank(rank).enumerate().map(move |(stage, part)| {
-            let last = (count % period).saturating_sub(stage as u32 * ranks).min(ranks);
-            (part, f64::from(count / period * ranks + last))
-        })
+        let counts = self.counts();
+        let times = move |stage: u32| f64::from(counts.forwards_of(stage, count));
+        (0..).zip(self.of_rank(rank)).map(move |(stage, part)| (part, times(stage)))
     }
 }
 

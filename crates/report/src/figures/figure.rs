@@ -64,6 +64,8 @@ pub enum Figure {
     Allocated,
     Capacity,
     FitChance,
+    HostMemory,
+    DriveMemory,
     Headroom,
     Traffic(usize),
     Busy(usize),

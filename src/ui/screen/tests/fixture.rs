@@ -10,9 +10,9 @@ use crate::app::tests::{FRONTIER, start};
 use crate::app::{App, Panel};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::evaluate::{
-    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Memory, MemoryParts,
-    MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Stream, Summary, TaskKind, TimeParts, Trace,
-    Traffic, Workspace,
+    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostMemory, HostTraffic, IdleCause, Memory,
+    MemoryParts, MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, StateBytes, Stream, Summary,
+    TaskKind, TimeParts, Trace, Traffic, Workspace,
 };
 use shardscope_engine::hardware::MAX_LEVELS;
 use shardscope_engine::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
@@ -23,7 +23,7 @@ use shardscope_engine::search::planner::{FoundPlan, PlacementGain, PlanAnswer, U
 use shardscope_engine::search::plans::{EvaluatedPlan, PlanCounts, PlanSearchAnswer};
 use shardscope_engine::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
 use shardscope_engine::search::{self, Cell, StrategyOutcome as Row, Tuned};
-use shardscope_engine::units::{Bytes, FlopPerSecond, Seconds};
+use shardscope_engine::units::{Bytes, Count, FlopPerSecond, Seconds};
 use shardscope_evidence::measured::runs::{ComparedRuns, PublishedRun};
 use shardscope_evidence::measured::{Metric, Residual, Validation, validate};
 use shardscope_report::figures::Figures;
@@ -248,7 +248,7 @@ fn summary() -> Summary {
             capacity: gib(64.0),
             peak: parts.total(),
             parts,
-            experts: [Bytes::ZERO; 3],
+            experts: StateBytes::default(),
             pages: Bytes::ZERO,
             moved_pages: Bytes::ZERO,
             moment: ms(4100.0),
@@ -257,6 +257,8 @@ fn summary() -> Summary {
         first_peak: parts.total(),
         traffic,
         host: HostTraffic::default(),
+        host_memory: HostMemory::default(),
+        updated_on_host: Count::ZERO,
         bottleneck: Resource::Level(1),
     }
 }

@@ -266,10 +266,10 @@ fn muon_leaves_all_but_matrices_to_adam() {
     scenario.model = Library::embedded().model("llama-3.1-8b").expect("a preset");
     let all = scenario.model.parameters() as f64;
     let matrices = 32.0 * 218_103_808.0;
-    let state = |scenario: &Scenario| Parameters::trained_in_all(scenario).optimizer_state(&scenario.plan).get();
-    close(state(&scenario), 12.0 * all);
+    let saved = |scenario: &Scenario| Parameters::trained_in_all(scenario).saved(&scenario.plan).get();
+    close(saved(&scenario), (2.0 + 12.0) * all);
     scenario.plan.optimizer = Optimizer::Muon;
-    close(state(&scenario), 8.0 * matrices + 12.0 * (all - matrices));
+    close(saved(&scenario), 2.0 * all + 8.0 * matrices + 12.0 * (all - matrices));
     let update = rates(&scenario).optimizer(Parameters::trained_in_all(&scenario)).memory.get();
     close(update, (matrices * (2.0 * 8.0 + 4.0) + (all - matrices) * 28.0) / 1e12);
 }

@@ -154,7 +154,7 @@ fn a_share_of_the_optimizer_is_on_the_host() {
     scenario.plan.sharding = testing::ddp();
     for (memory, fits) in [(1.7e9, true), (1.6e9, false)] {
         Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
-        assert_eq!(scenario.layout().is_ok(), fits, "{memory}");
+        assert_eq!(summary(&scenario, &mut Workspace::default()).is_ok(), fits, "{memory}");
     }
 }
 
@@ -166,7 +166,7 @@ fn a_state_must_fit_into_the_host() {
         let mut scenario = offloaded(Offload::Optimizer);
         scenario.plan.sharding = testing::ddp();
         Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
-        scenario.layout().err().unwrap_or_default()
+        summary(&scenario, &mut Workspace::default()).err().unwrap_or_default()
     };
     assert!(problems(6.5e9).is_empty(), "{:?}", problems(6.5e9));
     let refused = problems(6.4e9);
@@ -200,7 +200,7 @@ fn a_state_must_fit_onto_the_drives() {
     let mut scenario = offloaded(Offload::OptimizerNvme);
     scenario.plan.sharding = testing::ddp();
     Arc::make_mut(&mut scenario.cluster).host = None;
-    let refused = |scenario: &Scenario| scenario.layout().err().unwrap_or_default();
+    let refused = |scenario: &Scenario| summary(scenario, &mut Workspace::default()).err().unwrap_or_default();
     assert!(refused(&scenario)[0].what.contains("needs the drives of a node"), "{:?}", refused(&scenario));
     for (memory, capacity, fits) in [(7.3e9, 6.5e9, true), (7.2e9, 6.5e9, false), (7.3e9, 6.4e9, false)] {
         let mut host = testing::host(memory, 1e11);
@@ -208,8 +208,12 @@ fn a_state_must_fit_onto_the_drives() {
         Arc::make_mut(&mut scenario.cluster).host = Some(host);
         assert_eq!(refused(&scenario).is_empty(), fits, "{memory} {capacity}");
     }
-    close(scenario.drive_memory().get(), 4.0 * 16.0 * parameters);
-    close(scenario.host_memory().get(), 4.0 * 18.0 * parameters);
+    let mut host = testing::host(1e12, 1e11);
+    host.nvme.as_mut().expect("it has drives").capacity = Bytes::new(1e12);
+    Arc::make_mut(&mut scenario.cluster).host = Some(host);
+    let kept = evaluate(&scenario).host_memory;
+    close(kept.drives.total().get(), 4.0 * 16.0 * parameters);
+    close(kept.total().get(), 4.0 * 18.0 * parameters);
 }
 
 /// What a layer of 8 keeps for backward goes and comes for each of 4 micro-batches: 1024 tokens x 1024 x 34 B less two mask bytes
@@ -229,7 +233,7 @@ fn activations_go_to_the_host_and_come_back() {
     assert_eq!((to.bytes.get(), from.bytes.get()), (4.0 * 8.0 * layer, 4.0 * 8.0 * layer));
     let saved = (kept.memory.parts.activations - beside.memory.parts.activations).get();
     assert!((5.0 * layer..=7.0 * layer).contains(&saved), "{}", saved / layer);
-    close(Rates::new(&scenario, &Factors::default()).host_memory().get(), 8.0 * layer);
+    close(beside.host_memory.total().get(), 8.0 * layer);
     Arc::make_mut(&mut scenario.stack).copies_in_line = true;
     let in_line = evaluate(&scenario);
     let copies = 2.0 * 4.0 * 8.0 * layer / 10e9;
@@ -283,9 +287,9 @@ fn the_host_averages_weights_beside_the_step() {
         Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, 1e13));
         (evaluate(&scenario), scenario)
     };
-    let ((none, _), (fast, scenario), (slow, _)) = (run(Ema::None, 1e12), run(Ema::Host, 1e12), run(Ema::Host, 1e7));
+    let ((none, _), (fast, _), (slow, _)) = (run(Ema::None, 1e12), run(Ema::Host, 1e12), run(Ema::Host, 1e7));
     close(fast.host.to.bytes.get(), 4.0 * parameters);
-    close(scenario.host_memory().get(), 4.0 * 8.0 * parameters);
+    close(fast.host_memory.total().get(), 4.0 * 8.0 * parameters);
     assert_eq!(fast.memory.peak, none.memory.peak);
     let average = 4.0 * parameters / 10e9 + 12.0 * parameters / 1e7;
     // An update that takes no time here ends the step as soon as the host is done.

@@ -161,6 +161,20 @@ impl<'a> PipelineContext<'a> {
         rates.stream() * (f64::from(2 * (stages - 1)) * f64::from(micro_batches) + f64::from(of_end))
     }
 
+    /// Activations of one rank on its host, where it holds the most of them: those of the forwards before its first backward.
+    pub fn activations_on_host(&self, rank: u32) -> Bytes {
+        if !self.offload.checkpoints() {
+            return Bytes::ZERO;
+        }
+        let forwards = (self.rules.checkpoints)(self.counts, rank);
+        let of_stage = |stage: u32| {
+            let work = &self.stages.distinct[self.stages.place(rank, stage).work];
+            let kept = self.list(work, Pass::Forward).to_host();
+            kept * f64::from(self.counts.forwards_of(stage, forwards))
+        };
+        (0..self.counts.stages).map(of_stage).sum()
+    }
+
     /// Costs under the plan's own layout.
     pub(super) fn costs(&self) -> &UnitCosts<'a> {
         &self.layout_costs[0]

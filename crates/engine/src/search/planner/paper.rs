@@ -6,6 +6,7 @@
 //! there, what is left is summed over its replicas.
 
 use crate::bounds::osdp::Ring;
+use crate::bounds::state_per_parameter;
 use crate::cost::{Activations, Factors, Parameters, Payload, PerSublayer, Rates, Sublayer};
 use crate::plan::{Format, Optimizer, Recompute};
 use crate::program::{PICOS, picos};
@@ -377,12 +378,7 @@ impl<'a> PaperModel<'a> {
         let plan = &self.scenario.plan;
         let weight = plan.precision.storage().bytes();
         let gradient = self.scenario.gradient_format().bytes();
-        let moments = plan.optimizer_state();
-        let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
-        let on_device = |on_host: f64, bytes: f64, ranks: u32| bytes / f64::from(ranks) * (1.0 - on_host);
-        let state = on_device(state_on_host, weight, layout.weights)
-            + on_device(state_on_host, gradient, layout.gradients)
-            + on_device(plan.optimizer_on_host(), moments, layout.optimizer);
+        let state = state_per_parameter(&self.scenario, layout).get();
         let gathered =
             if layout.weights > 1 { weight } else { 0.0 } + if layout.gradients > 1 { gradient } else { 0.0 };
         let held = alike.parameters / f64::from(slices) * gathered * f64::from(1 + plan.prefetch);

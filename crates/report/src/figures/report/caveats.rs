@@ -31,7 +31,7 @@ fn offloaded(scenario: &Scenario, summary: &Summary) -> String {
         return format!("{unmeasured}; each rank updates there with {threads} (--host-threads){host}");
     };
     let rates = Rates::new(scenario, &Factors::default());
-    let [slow, fast] = [counted, most].map(|threads| rates.host_update(scenario.updated_on_host(), threads));
+    let [slow, fast] = [counted, most].map(|threads| rates.host_update(summary.updated_on_host, threads));
     let (all, launcher) = (count(most), scenario.stack.launcher);
     let open = match launcher {
         Some(ProcessLauncher::Deepspeed) => {

@@ -9,8 +9,10 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
-use shardscope_engine::cost::{self, Factors, Rates};
-use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource, chance_of_fitting};
+use shardscope_engine::cost;
+use shardscope_engine::evaluate::{
+    Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary, chance_of_fitting,
+};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
@@ -93,7 +95,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
             "backward_s": number(Figure::Backward),
             "update_s": number(Figure::Update),
         },
-        "memory": memory(scenario, &summary.memory, &evaluation.stages),
+        "memory": memory(scenario, summary, &evaluation.stages),
         "traffic": traffic.collect::<Vec<_>>(),
         "bottleneck": bottleneck(scenario, evaluation),
         "training": scenario.plan.length().map(|tokens| training(tokens, &subject)),
@@ -149,7 +151,8 @@ fn bottleneck(scenario: &Scenario, evaluation: &Evaluation) -> Value {
 }
 
 /// Memory of the fullest device, in whole bytes, and of each pipeline rank.
-pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -> Value {
+pub(super) fn memory(scenario: &Scenario, summary: &Summary, stages: &[Memory]) -> Value {
+    let fullest = &summary.memory;
     let stage = |(stage, memory): (usize, &Memory)| json!({"stage": stage, "peak_bytes": whole(memory.peak), "parts": parts(memory)});
     let (capacity, peak) = (whole(fullest.capacity), whole(fullest.peak));
     let mut memory = json!({
@@ -160,22 +163,28 @@ pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -
         "parts": parts(fullest),
         "stages": stages.iter().enumerate().map(stage).collect::<Vec<_>>(),
     });
-    let host = Rates::new(scenario, &Factors::default()).host_memory();
-    if host > Bytes::ZERO {
+    let host = &summary.host_memory;
+    let in_files = |parts: &[(&str, Bytes)]| -> Map<String, Value> {
+        let kept = parts.iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
+        kept.map(|(name, bytes)| ((*name).to_owned(), whole(*bytes).into())).collect()
+    };
+    if host.total() > Bytes::ZERO {
         let capacity = scenario.cluster.host.as_ref().map(|host| whole(host.memory));
-        memory["host"] = json!({"node_bytes": whole(host), "capacity_bytes": capacity});
+        let parts = in_files(&host.named());
+        memory["host"] = json!({"node_bytes": whole(host.total()), "capacity_bytes": capacity, "parts": parts});
     }
     if let Some(drives) = scenario.cluster.drives().filter(|_| scenario.plan.offload.on_drives()) {
-        let (held, capacity) = (whole(scenario.drive_memory()), whole(drives.capacity));
-        memory["drives"] = json!({"node_bytes": held, "capacity_bytes": capacity});
+        let (held, capacity) = (whole(host.drives.total()), whole(drives.capacity));
+        let parts = in_files(&host.drives.named());
+        memory["drives"] = json!({"node_bytes": held, "capacity_bytes": capacity, "parts": parts});
     }
     if scenario.plan.paged_optimizer {
         let [moved, left] = [fullest.moved_pages, fullest.pages].map(whole);
         memory["pages"] = json!({"moved_bytes": moved, "left_bytes": left});
     }
-    let [weights, gradients, optimizer] = fullest.experts.map(whole);
-    if weights + gradients + optimizer > 0 {
-        memory["experts"] = json!({"weights": weights, "gradients": gradients, "optimizer": optimizer});
+    if fullest.experts.total() > Bytes::ZERO {
+        let experts = fullest.experts.named().map(|(name, bytes)| (name.to_owned(), whole(bytes).into()));
+        memory["experts"] = Value::Object(experts.into_iter().collect());
     }
     memory
 }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
 use crate::figures::why::facts::FigureSubject;
-use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::plan::{Accumulation, Offload, Plan, Reduction};
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{Layout, Scenario};
 use shardscope_engine::search::planner::FoundPlan;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
-use shardscope_engine::units::{Amount, Seconds, percent, signed, thousands};
+use shardscope_engine::units::{Amount, Bytes, Seconds, percent, signed, thousands};
 
 use super::caveats::{caveats, lacking};
 use super::lines::Lines;
@@ -93,7 +93,7 @@ pub fn proven_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
 pub fn offload_words(answer: &PlanSearchAnswer) -> Option<[String; 2]> {
     let (best, without) = answer.plans.first().zip(answer.without_offload.as_ref())?;
     let (plan, memory) = (&best.scenario.plan, &without.summary.memory);
-    let held = best.scenario.host_memory() + best.scenario.drive_memory();
+    let held = off_device(&best.summary);
     Some([
         format!("none fits the devices alone: offload {} puts {held} on each host", plan.offload),
         format!(
@@ -103,6 +103,11 @@ pub fn offload_words(answer: &PlanSearchAnswer) -> Option<[String; 2]> {
             memory.peak - memory.capacity
         ),
     ])
+}
+
+/// Bytes on each host and its drives.
+fn off_device(summary: &Summary) -> Bytes {
+    summary.host_memory.total() + summary.host_memory.drives.total()
 }
 
 /// How far a search is: its best plan so far, and what is proven of it.
@@ -380,7 +385,7 @@ fn on_host(answer: &PlanSearchAnswer) -> Option<Value> {
         json!({
             "step_time_s": found.summary.step_time.get(),
             "peak_bytes": found.summary.memory.peak.get() as u64,
-            "host_bytes": (found.scenario.host_memory() + found.scenario.drive_memory()).get() as u64,
+            "host_bytes": off_device(&found.summary).get() as u64,
         })
     };
     let mut found = figures(best);

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::figures::figure::Figure;
 use shardscope_engine::bounds::intensity;
 use shardscope_engine::evaluate::{
-    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Property,
-    Resource, Summary, TaskKind, TimeParts, Trace, Traffic,
+    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostMemory, HostTraffic, Memory, MemoryParts, Phases,
+    Property, Resource, StateBytes, Summary, TaskKind, TimeParts, Trace, Traffic,
 };
 use shardscope_engine::plan::{Accumulation, Offload, Schedule};
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::{Axis, Cell, Sweep, Tuned};
-use shardscope_engine::units::{Bytes, FlopPerSecond, Seconds};
+use shardscope_engine::units::{Bytes, Count, FlopPerSecond, Seconds};
 
 use super::*;
 
@@ -39,7 +39,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         capacity: Bytes::new(80e9),
         peak: parts.total(),
         parts,
-        experts: [Bytes::ZERO; 3],
+        experts: StateBytes::default(),
         pages: Bytes::ZERO,
         moved_pages: Bytes::ZERO,
         moment: Seconds::new(0.2),
@@ -75,6 +75,8 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
             ..Traffic::default()
         }),
         host: HostTraffic::default(),
+        host_memory: HostMemory::default(),
+        updated_on_host: Count::ZERO,
         bottleneck: Resource::Level(0),
     };
     let elasticity = |property, value, gain| Elasticity { property, value, gain };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shardscope_engine::cost::{Factors, Rates, TransferParts};
+use shardscope_engine::cost::TransferParts;
 use shardscope_engine::evaluate::{
     Details, Evaluation, HostDirection, Property, Resource, Summary, chance_of_fitting, evidence, peak_half_width,
 };
@@ -349,14 +349,14 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
             Some(row(&figure.name(subject)?, format!("{amount:>10}{beside}")))
         },
     ));
-    let host = Rates::new(subject.scenario, &Factors::default()).host_memory();
-    if host > Bytes::ZERO {
+    let host = &subject.summary.host_memory;
+    if host.total() > Bytes::ZERO {
         let stated = subject.scenario.cluster.host.as_ref();
         let memory = stated.map_or_else(|| "memory that is not stated".to_owned(), |host| host.memory.to_string());
-        rows.push(row("on a node's host", format!("{:>10} of {memory}", host.to_string())));
+        rows.push(row("on a node's host", format!("{:>10} of {memory}", host.total().to_string())));
     }
     if let Some(drives) = subject.scenario.cluster.drives().filter(|_| subject.scenario.plan.offload.on_drives()) {
-        let held = subject.scenario.drive_memory().to_string();
+        let held = host.drives.total().to_string();
         rows.push(row("on its drives", format!("{held:>10} of {}", drives.capacity)));
     }
     rows

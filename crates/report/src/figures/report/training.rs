@@ -171,7 +171,7 @@ impl TrainingReport<'_> {
             "batch": sequences,
             "steps": self.training.goal.steps(sequences),
             "step_time_s": best.summary.step_time.get(),
-            "memory": figures::memory(&scenario, &best.summary.memory, self.account(index).map_or(&[], |known| known.stages.as_slice())),
+            "memory": figures::memory(&scenario, &best.summary, self.account(index).map_or(&[], |known| known.stages.as_slice())),
             "days_by_part": self.parts(index, best).into_iter().map(part).collect::<Vec<_>>(),
             "network": needs(method.name, &scenario, self.account(index)).objects(),
             "closed_form": closed,

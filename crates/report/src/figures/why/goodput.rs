@@ -3,7 +3,7 @@
 use shardscope_engine::bounds::goodput::Interruptions;
 use shardscope_engine::cost::{Parameters, trained_parameters};
 use shardscope_engine::evaluate::{self, FailureForecast};
-use shardscope_engine::plan::Ema;
+use shardscope_engine::plan::OptimizerBytes;
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Count, Dimension, Seconds};
@@ -84,22 +84,19 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let bytes = |value: f64| Amount { value, unit: Dimension::Bytes };
             let parameters = facts.trained(count(trained_parameters(facts.scenario) as f64, ""));
             let weights = input("bytes of a weight", bytes(storage.bytes()), Citation::chosen("precision"));
-            let of_state = |state: f64| {
-                input("of its optimizer state", bytes(state), Citation::chosen("optimizer and precision"))
+            let of_state = |state: OptimizerBytes| {
+                let chosen = Citation::chosen("optimizer, precision and ema");
+                input("of its optimizer state, averages included", bytes(state.total().get()), chosen)
             };
             let Parameters { trained, muon, .. } = Parameters::trained_in_all(facts.scenario);
             let saved = if muon > Count::ZERO {
                 let of = |name: &str, parameters: Count| input(name, count(parameters.get(), ""), facts.shape());
-                parameters.clone() * weights
-                    + of(MATRICES, muon) * of_state(plan.optimizer_state())
-                    + of(BESIDE_MATRICES, trained - muon) * of_state(plan.state_beside_muon())
+                parameters * weights
+                    + of(MATRICES, muon) * of_state(plan.state_of_matrices())
+                    + of(BESIDE_MATRICES, trained - muon) * of_state(plan.state_beside_matrices())
             } else {
-                parameters.clone() * (weights + of_state(plan.optimizer_state()))
+                parameters * (weights + of_state(plan.state_of_matrices()))
             };
-            let averaged = (plan.ema == Ema::Host).then(|| {
-                parameters.clone() * input("bytes of its average", bytes(plan.updated_weight()), Citation::chosen("ema"))
-            });
-            let saved = Formula::Sum([Some(saved), averaged].into_iter().flatten().collect());
             because(saved, Citation::convention("what frameworks save to go on from"))
         }),
     figure(Figure::CheckpointWrite, "checkpoint-write", "writing of a checkpoint", Dimension::Seconds)

@@ -1,8 +1,8 @@
 //! The memory of the fullest device, part by part.
 
-use shardscope_engine::cost::Parameters;
-use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
-use shardscope_engine::plan::{Ema, Optimizer, Recompute};
+use shardscope_engine::cost::{Home, Kept, KeptOf, Parameters, StatePart};
+use shardscope_engine::evaluate::{HostMemory, Memory, ModelPart, StateBytes, chance_of_fitting, peak_half_width};
+use shardscope_engine::plan::{Optimizer, Recompute};
 use shardscope_engine::scenario::{Differentiated, Layout};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
@@ -101,6 +101,18 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         )
         .value(|of, _| chance_of_fitting(of.scenario, &of.summary.memory))
         .why(|facts, _| because(facts.fit_chance()?, Citation::convention(FIT_LAW))),
+    figure(Figure::HostMemory, "host-memory", "memory of a node's host", Dimension::Bytes)
+        .label("host memory")
+        .less_is_better()
+        .about("What the plan keeps in the memory of a node's host, of the node that keeps the most.")
+        .value(|of, _| Some(of.summary.host_memory.total().get()).filter(|bytes| *bytes > 0.0))
+        .why(|facts, _| because(facts.host_memory()?, Citation::paper(STATE))),
+    figure(Figure::DriveMemory, "drive-memory", "state on a node's drives", Dimension::Bytes)
+        .label("drives")
+        .less_is_better()
+        .about("What the plan keeps on the drives of a node, of the node that keeps the most.")
+        .value(|of, _| Some(of.summary.host_memory.drives.total().get()).filter(|bytes| *bytes > 0.0))
+        .why(|facts, _| because(facts.drive_memory()?, Citation::paper(STATE))),
     figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
         .more_is_better()
         .map("Memory left, GiB", "GiB left")
@@ -139,16 +151,6 @@ impl FormulaFacts<'_> {
         Formula::Sum(used.filter_map(|(_, part)| self.figure(part)).collect())
     }
 
-    /// Weights of a pipeline rank, before sharding, in elements of the storage format.
-    fn rank_weights(&self, weights: Count, rank: usize) -> Formula {
-        if !self.scenario.plan.tuning.freezes() {
-            return self.all_parameters(weights, rank);
-        }
-        let format = self.scenario.plan.tuning.frozen_format();
-        let name = format!("weights of a rank, in elements of the storage format: {format} ones by their bytes");
-        input(name, count(weights.get(), ""), self.shape())
-    }
-
     /// Trained parameters of a pipeline rank, before sharding.
     pub(super) fn rank_parameters(&self, parameters: Count, rank: usize) -> Formula {
         if self.scenario.trains_part() {
@@ -172,123 +174,140 @@ impl FormulaFacts<'_> {
         input(name, Amount { value: bytes, unit: Dimension::Bytes }, source)
     }
 
-    /// `P x bytes / ranks`: one kind of state on one device; experts with a mesh of their own apart.
-    fn state(&self, each: &str, bytes: f64, ranks: impl Fn(&Layout) -> u32) -> Option<Formula> {
-        self.state_of(each, bytes, ranks, |parameters| parameters.trained, Self::rank_parameters)
+    /// The parameters of which the fullest rank keeps something, before sharding.
+    fn counted(&self, kept: &Kept, experts: bool) -> Formula {
+        let format = self.scenario.plan.tuning.frozen_format();
+        let whose = if experts { " of its experts" } else { "" };
+        let name = match kept.of {
+            KeptOf::Linear => format!("parameters of linear layers{whose}"),
+            KeptOf::Matrices => format!("{MATRICES}{whose}"),
+            KeptOf::BesideMatrices if self.scenario.plan.optimizer == Optimizer::Muon => {
+                format!("{BESIDE_MATRICES}{whose}")
+            }
+            KeptOf::All if self.scenario.plan.tuning.freezes() => {
+                format!("weights of a rank{whose}, in elements of the storage format: {format} ones by their bytes")
+            }
+            KeptOf::All if experts => "parameters of its experts".to_owned(),
+            KeptOf::All => return self.all_parameters(kept.count, self.fullest),
+            _ if experts => "trained parameters of its experts".to_owned(),
+            _ => return self.rank_parameters(kept.count, self.fullest),
+        };
+        input(name, count(kept.count.get(), ""), self.shape())
     }
 
-    /// The same for a part of the parameters, which `named` puts into words.
-    fn state_of(
-        &self,
-        each: &str,
-        bytes: f64,
-        ranks: impl Fn(&Layout) -> u32,
-        part: impl Fn(Parameters) -> Count,
-        named: impl Fn(&Self, Count, usize) -> Formula,
-    ) -> Option<Formula> {
-        let state = self.evaluation.details.states.get(self.fullest)?;
-        let shared = |parameters: Formula, layout: &Layout| {
-            let sharing = Citation::chosen("the strategy's extent");
-            parameters * Self::bytes_each(each, bytes) / input("ranks that share it", count(ranks(layout), ""), sharing)
+    /// The bytes of one of them.
+    fn each(&self, kept: &Kept, layout: &Layout) -> Formula {
+        let name = match kept.part {
+            StatePart::Weights => "bytes of a weight".to_owned(),
+            StatePart::Casts if self.scenario.stack.casts_replace_weights => {
+                "bytes of a weight's casts, less its own".to_owned()
+            }
+            StatePart::Casts => "bytes of a weight's casts".to_owned(),
+            StatePart::Gradients if !kept.home.is_device() => "bytes of a gradient on the host".to_owned(),
+            StatePart::Gradients => {
+                let whole = self.rates.keeps_whole_gradients(layout) && layout.gradients > 1;
+                let format = if whole { self.scenario.unreduced_format() } else { self.scenario.gradient_format() };
+                let chosen = if self.scenario.plan.gradients.is_some() { "gradient-format" } else { "the stack" };
+                format!("bytes of a gradient and its copies, {format} by {chosen}")
+            }
+            StatePart::Master => "bytes of its master weight".to_owned(),
+            StatePart::Moments => "bytes of its moments".to_owned(),
+            StatePart::Average => "bytes of its average".to_owned(),
+            StatePart::AveragedCopy => "bytes of the copy that is averaged".to_owned(),
         };
-        let others = named(self, part(state.parameters - state.expert_parameters), self.fullest);
-        let others = shared(others, &self.layout);
-        if state.expert_parameters == Parameters::NONE {
-            return Some(others);
-        }
-        let experts = count(part(state.expert_parameters).get(), "");
-        let experts = input("parameters of its experts", experts, self.shape());
-        Some(others + shared(experts, &self.layout.of_experts()))
+        Self::bytes_each(&name, kept.each.get())
+    }
+
+    /// What the fullest rank keeps in some places of some parts, for parameters under one layout: `P (k + k') / ranks`, where
+    /// several parts are kept of the same parameters.
+    fn kept_of(&self, parameters: Parameters, layout: &Layout, keeps: &dyn Fn(&Kept) -> bool) -> Vec<Formula> {
+        let mut kept: Vec<Kept> = Vec::new();
+        self.rates.kept(layout, parameters, |one| kept.extend(Some(one).filter(keeps)));
+        let alike =
+            |one: &Kept, other: &Kept| (one.count, one.ranks, one.share) == (other.count, other.ranks, other.share);
+        let experts = layout.sees_experts;
+        let of_alike = |kept: &[Kept]| {
+            let first = kept.first()?;
+            let each = Formula::Sum(kept.iter().map(|one| self.each(one, layout)).collect());
+            let sharing = Citation::chosen("the strategy's extent");
+            let ranks = if experts { "ranks that share what experts keep" } else { "ranks that share it" };
+            let owned = self.counted(first, experts) * each / input(ranks, count(first.ranks, ""), sharing);
+            let place = if first.home.is_device() { "the share on the device" } else { "the share on the host" };
+            let ratio = Citation::chosen("offload and offload-ratio");
+            Some(if first.share < 1.0 { owned * input(place, share(first.share), ratio) } else { owned })
+        };
+        kept.chunk_by(alike).filter_map(of_alike).collect()
+    }
+
+    /// What the fullest rank keeps in some places of some parts; experts with a mesh of their own apart.
+    fn kept(&self, keeps: impl Fn(&Kept) -> bool) -> Option<Vec<Formula>> {
+        let state = self.evaluation.details.states.get(self.fullest)?;
+        let others = self.kept_of(state.parameters - state.expert_parameters, &self.layout, &keeps);
+        let experts = self.kept_of(state.expert_parameters, &self.layout.of_experts(), &keeps);
+        Some(others.into_iter().chain(experts).collect())
+    }
+
+    /// The same on the device.
+    fn on_device(&self, parts: &[StatePart]) -> Option<Vec<Formula>> {
+        self.kept(|kept| kept.home.is_device() && parts.contains(&kept.part))
     }
 
     fn weights(&self) -> Option<Formula> {
-        if self.scenario.plan.offload.state() {
-            return Some(Formula::from(0.0));
-        }
-        let storage = self.rates.storage().get();
-        let kept = self.state_of(
-            "bytes of a weight",
-            storage,
-            |layout| layout.weights,
-            |all| all.weights,
-            Self::rank_weights,
-        )?;
-        let cast = self.evaluation.details.states.get(self.fullest)?.parameters.linear;
-        let each = self.rates.weight_casts(&self.layout);
-        if cast == Count::ZERO || each == Bytes::ZERO {
-            return Some(kept);
-        }
-        let cast = input("parameters of linear layers", count(cast.get(), ""), self.shape());
-        let replaces = self.scenario.stack.casts_replace_weights;
-        let name = if replaces { "bytes of a weight's casts, less its own" } else { "bytes of a weight's casts" };
-        Some(kept + cast * Self::bytes_each(name, each.get()))
+        Some(Formula::Sum(self.on_device(&[StatePart::Weights, StatePart::Casts])?))
     }
 
     fn gradients(&self) -> Option<Formula> {
         let state = self.evaluation.details.states.get(self.fullest)?;
         // What the peak holds beyond the gradients that stay is on its way to its reduction or to the host.
-        let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
+        let waiting = self.memory_of_fullest().parts.gradients - state.device.gradients;
         let waiting = (waiting > Bytes::ZERO).then(|| {
             input("gradients that wait for their reduction or for the update", waiting, Citation::simulated())
         });
-        let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
-        let on_host = self.rates.gradients_on_host(&self.layout).get();
-        let kept = (on_host < 1.0 && state.gradients > Bytes::ZERO)
-            .then(|| {
-                let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
-                let whole = state.whole_gradients && self.layout.gradients > 1;
-                let format = if whole { self.scenario.unreduced_format() } else { self.scenario.gradient_format() };
-                let chosen = if self.scenario.plan.gradients.is_some() { "gradient-format" } else { "the stack" };
-                let place = if on_host > 0.0 { " on the device" } else { "" };
-                let name = format!("bytes of a gradient and its copies{place}, {format} by {chosen}");
-                self.state(&name, each.get() * (1.0 - on_host), ranks)
-            })
-            .flatten();
-        Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
+        Some(Formula::Sum(self.on_device(&[StatePart::Gradients])?.into_iter().chain(waiting).collect()))
     }
 
     fn optimizer(&self) -> Option<Formula> {
-        let plan = &self.scenario.plan;
-        let kept = 1.0 - plan.optimizer_on_host();
-        let state = plan.optimizer_state();
-        if plan.optimizer == Optimizer::Muon && kept > 0.0 {
-            return self.muon(kept);
-        }
-        let name = if plan.ema == Ema::Device { "bytes of its state and the average" } else { "bytes of its state" };
-        let all = match kept {
-            0.0 => return Some(Formula::from(0.0)),
-            1.0 => self.state(name, state, |layout| layout.optimizer)?,
-            _ => self.state(&format!("{name} on the device"), state * kept, |layout| layout.optimizer)?,
-        };
+        let all = Formula::Sum(self.on_device(&[StatePart::Master, StatePart::Moments, StatePart::Average])?);
         let memory = self.memory_of_fullest();
-        let gone = memory.moves_pages().then(|| {
-            let source = "pages for which the device has no room beside all else at the peak";
-            input("pages on the host", memory.moved_pages, Citation::convention(source))
-        });
-        Some(gone.into_iter().fold(all, |all, gone| all - gone))
+        if !memory.moves_pages() {
+            return Some(all);
+        }
+        let source = "pages for which the device has no room beside all else at the peak";
+        Some(all - input("pages on the host", memory.moved_pages, Citation::convention(source)))
     }
 
-    /// Muon's state of matrices, and Adam's of what it leaves, so much of either.
-    fn muon(&self, kept: f64) -> Option<Formula> {
-        let (plan, ranks) = (&self.scenario.plan, |layout: &Layout| layout.optimizer);
-        let named = |name: &'static str| {
-            move |facts: &Self, parameters: Count, _: usize| input(name, count(parameters.get(), ""), facts.shape())
-        };
-        let matrices = self.state_of(
-            "bytes of Muon's state",
-            plan.optimizer_state() * kept,
-            ranks,
-            |all| all.muon,
-            named(MATRICES),
-        )?;
-        let others = self.state_of(
-            "bytes of Adam's state",
-            plan.state_beside_muon() * kept,
-            ranks,
-            |all| all.trained - all.muon,
-            named(BESIDE_MATRICES),
-        )?;
-        Some(matrices + others)
+    /// What the host of the fullest node keeps: so many times what a rank keeps there, where all its devices are of one
+    /// pipeline rank.
+    fn host_memory(&self) -> Option<Formula> {
+        let HostMemory { state, pages, activations, buffers, .. } = self.summary().host_memory;
+        let counted = [
+            ("pages that devices have no room for", pages),
+            ("activations that wait for backward", activations),
+            ("buffers through which a state comes from the drives", buffers),
+        ];
+        let counted = counted.into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
+        let counted =
+            counted.map(|(name, bytes)| input(format!("{name}, of all its ranks"), bytes, Citation::simulated()));
+        let state = self.of_node(state, |home| home == Home::Host)?;
+        Some(Formula::Sum(state.into_iter().chain(counted).collect()))
+    }
+
+    /// What the drives of the fullest node keep.
+    fn drive_memory(&self) -> Option<Formula> {
+        let drives = self.summary().host_memory.drives;
+        Some(Formula::Sum(self.of_node(drives, |home| home == Home::Drives)?.into_iter().collect()))
+    }
+
+    fn of_node(&self, state: StateBytes, at: impl Fn(Home) -> bool) -> Option<Option<Formula>> {
+        if state.total() == Bytes::ZERO {
+            return Some(None);
+        }
+        if self.layout.pipeline > 1 {
+            let name = "state of the pipeline ranks on the node that keeps the most";
+            return Some(Some(input(name, state.total(), Citation::simulated())));
+        }
+        let ranks = input("devices of a node", count(self.scenario.devices_on_node(), ""), self.sheet());
+        Some(Some(ranks * Formula::Sum(self.kept(|kept| at(kept.home))?)))
     }
 
     /// Weights of the largest layer on one tensor rank.
