@@ -61,7 +61,7 @@ impl Scenario {
     }
 }
 
-/// Lower stages take the drives for the memory of the host (deepspeed/runtime/zero/stage_1_and_2.py, `cpu_offload`).
+/// Lower stages take the drives for the memory of the host (`deepspeed/runtime/zero/stage_1_and_2.py`, `cpu_offload`).
 fn lack_of_drives(job: &Checked<'_>, runs: &Runs) -> Option<Lack> {
     let offload = job.plan.offload;
     (offload.on_drives() && job.layout().weights == 1).then(|| {
