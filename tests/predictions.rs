@@ -10,7 +10,9 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
 pub mod commands;
+mod coverage;
 pub mod difference;
+pub mod families;
 pub mod scenarios;
 pub mod steps;
 pub mod table;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::table::Table;
+use super::table::{BETWEEN, Table};
 
 /// The commands whose answers are compared, each with its name in the table; without `--format json`.
 const COMMANDS: [(&str, &str); 30] = [
@@ -88,20 +88,38 @@ const LIMITS: [(&str, &[&str]); 4] = [
     ("recompute", &["none", "0.4", "full"]),
 ];
 
-/// Keys whose values are prose, or differ from run to run.
-const LEFT_OUT: [&str; 12] =
-    ["about", "command", "format", "formula", "name", "note", "reason", "seconds", "source", "text", "title", "why"];
+/// Keys whose values are prose, differ from run to run, or repeat a row's name.
+const LEFT_OUT: [&str; 16] = [
+    "about",
+    "command",
+    "command_note",
+    "format",
+    "formula",
+    "group",
+    "id",
+    "meaning",
+    "name",
+    "note",
+    "reason",
+    "seconds",
+    "source",
+    "text",
+    "title",
+    "why",
+];
 
-/// Every figure of every answer, named by command and path.
+/// Every figure of every answer: a row for each object in it, named by command and path.
 pub fn answers() -> Table {
     let mut commands = COMMANDS.map(|(name, command)| (name.to_owned(), command.to_owned())).to_vec();
     commands.extend(limits());
     let rows = commands.par_iter().flat_map_iter(|(name, command)| {
-        let mut figures = Vec::new();
-        flatten(&answer(command), String::new(), &mut figures);
-        figures.into_iter().map(move |(path, value)| (format!("{name} : {path}"), vec![value]))
+        let (mut answer, mut objects) = (answer(command), Vec::new());
+        // What was asked; in lists it is what was found.
+        answer.as_object_mut().and_then(|answer| answer.remove("scenario"));
+        flatten(&answer, &format!("{name} :"), &mut objects);
+        objects.into_iter().map(|(path, figures)| (path, vec![figures.join(BETWEEN)]))
     });
-    Table::new(&["value"], rows.collect())
+    Table::new(&["figures"], rows.collect())
 }
 
 /// `limits` of every combination, named by its values.
@@ -126,18 +144,35 @@ fn answer(command: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command}: {error}"))
 }
 
-fn flatten(json: &Value, path: String, figures: &mut Vec<(String, String)>) {
-    let mut below = |step: &str, value| {
-        let path = if path.is_empty() { step.to_owned() } else { format!("{path}.{step}") };
-        flatten(value, path, figures);
+/// Adds a row for what is no list of objects and no object, and rows for those below.
+fn flatten(json: &Value, path: &str, rows: &mut Vec<(String, Vec<String>)>) {
+    let below: Vec<(String, &Value)> = match json {
+        Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(all) => (0..).zip(all).map(|(index, value)| (entry(index, value), value)).collect(),
+        _ => return,
     };
-    match json {
-        Value::Object(all) => {
-            let figures = all.iter().filter(|(key, _)| !LEFT_OUT.contains(&key.as_str()));
-            figures.for_each(|(key, value)| below(key, value));
-        }
-        Value::Array(all) => (0..).zip(all).for_each(|(index, value): (usize, _)| below(&index.to_string(), value)),
-        Value::String(text) => figures.push((path, text.clone())),
-        value => figures.push((path, value.to_string())),
+    let below = below.into_iter().filter(|(key, _)| !LEFT_OUT.contains(&key.as_str()));
+    let (figures, further): (Vec<_>, Vec<_>) = below.partition(|(_, value)| figure(value).is_some());
+    if !figures.is_empty() {
+        let figures = figures.iter().filter_map(|(key, value)| Some(format!("{key}={}", figure(value)?)));
+        rows.push((path.to_owned(), figures.collect()));
+    }
+    for (key, value) in further {
+        flatten(value, &format!("{path} {key}"), rows);
+    }
+}
+
+/// The name of an entry of a list: its id, or its place.
+fn entry(index: usize, value: &Value) -> String {
+    value["id"].as_str().map_or_else(|| index.to_string(), str::to_owned)
+}
+
+/// A value as it stands in a row; `None` where it has rows of its own.
+fn figure(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(_) => None,
+        Value::Array(all) => all.iter().map(figure).collect::<Option<Vec<_>>>().map(|all| all.join(" ")),
+        Value::String(text) => Some(text.clone()),
+        value => Some(value.to_string()),
     }
 }

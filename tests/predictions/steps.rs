@@ -15,7 +15,7 @@ use super::table::Table;
 const ELASTIC: usize = 12;
 
 /// Columns, each with the paths in the JSON whose values stand in its cells; `*` is every element of a list.
-const FIGURES: [(&str, &[&str]); 37] = [
+const FIGURES: [(&str, &[&str]); 41] = [
     ("fits", &["fits"]),
     ("step_time_s", &["step_time_s"]),
     ("tokens_per_s_per_device", &["tokens_per_s_per_device"]),
@@ -45,6 +45,10 @@ const FIGURES: [(&str, &[&str]); 37] = [
     ("gathered", &["memory.parts.gathered"]),
     ("communication", &["memory.parts.communication"]),
     ("reserved", &["memory.parts.reserved"]),
+    ("experts", &["memory.experts.weights", "memory.experts.gradients", "memory.experts.optimizer"]),
+    ("pages", &["memory.pages.moved_bytes", "memory.pages.left_bytes"]),
+    ("host_bytes", &["memory.host.node_bytes"]),
+    ("drives_bytes", &["memory.drives.node_bytes"]),
     ("stages_peak_bytes", &["memory.stages.*.peak_bytes"]),
     ("traffic_bytes", &["traffic.*.bytes_per_device"]),
     ("traffic_busy_s", &["traffic.*.busy_s"]),
@@ -100,7 +104,7 @@ pub fn elasticities(questions: &[Question]) -> Table {
     Table::new(&["bottleneck", "elasticity"], rows.flatten().collect())
 }
 
-fn scenario(library: &Library, question: &Question) -> Result<Scenario, Vec<Problem>> {
+pub(super) fn scenario(library: &Library, question: &Question) -> Result<Scenario, Vec<Problem>> {
     let text = question.to_toml();
     let file = file::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     library.resolve(&file)

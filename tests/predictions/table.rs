@@ -1,5 +1,8 @@
 //! A table of texts: a row for each id, a column for each figure.
 
+/// What stands between the figures of a cell that has several with names, `mfu=0.5; hfu=0.6`.
+pub const BETWEEN: &str = "; ";
+
 /// What stands in one file: `id` and the other columns, rows in the order of their making.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {

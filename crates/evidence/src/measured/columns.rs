@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use shardscope_engine::text::csv::inert;
+use shardscope_library::text::csv::inert;
 
 use super::row::NEEDED;
 

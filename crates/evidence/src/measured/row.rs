@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::text::csv::meant;
 use shardscope_engine::text::no_name;
+use shardscope_library::text::csv::meant;
 
 /// One row of a file. Columns that nothing asks for are kept and ignored.
 #[derive(Debug, Clone, PartialEq)]
