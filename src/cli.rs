@@ -45,14 +45,26 @@ pub use exit::Exit;
 
 /// Does what the arguments ask; `arguments` begin with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let outcome = match Cli::try_parse_from(arguments) {
+    let outcome = texts(arguments).and_then(|arguments| match Cli::try_parse_from(arguments) {
         Ok(cli) => dispatch(&cli),
         Err(error) => usage(&error),
-    };
+    });
     outcome.unwrap_or_else(|failure| {
         output::failure(&failure);
         failure.exit()
     })
+}
+
+/// The arguments, all of which must be text: a name that is none could stand in no report, no command to copy and no file.
+fn texts(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<String>, Failure> {
+    let text = |argument: OsString| {
+        let refused = |argument: OsString| {
+            let name = argument.to_string_lossy().into_owned();
+            Failure::input(format!("'{name}': is not text in UTF-8; rename the file, or link to it by another name"))
+        };
+        argument.into_string().map_err(refused)
+    };
+    arguments.into_iter().map(text).collect()
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {

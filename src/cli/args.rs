@@ -23,6 +23,7 @@ use shardscope_engine::scenario::Field;
 use shardscope_engine::search::{MOST_THREADS, OwnFigure};
 use shardscope_engine::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 use shardscope_evidence::calibrate::Prior;
+use shardscope_interop::import::STANDARD_INPUT;
 use shardscope_report::snapshot;
 
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
@@ -119,7 +120,7 @@ pub struct EvalArgs {
     pub measured_mfu: Option<f64>,
     /// Write the calibration that follows from what was measured here; named calibration/measured.toml in a folder, every
     /// command counts with it that is given the folder by --presets
-    #[arg(long, value_name = "FILE.toml", requires = "own")]
+    #[arg(long, value_name = "FILE.toml", value_parser = written, requires = "own")]
     pub out: Option<PathBuf>,
     /// Overwrite an existing file
     #[arg(long, requires = "out")]
@@ -208,8 +209,8 @@ fn utilisation(text: &str) -> Result<f64, String> {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
         None => number(text),
     };
-    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "a utilisation is a share of the peak like 38% or 0.38, above 0 and at most 100%".to_owned())
+    let share = share.filter(|share| OwnFigure::Mfu(*share).sound().is_ok());
+    share.ok_or_else(|| "a utilisation is a share of the peak like 38% or 0.38, from 0.0001% to 100%".to_owned())
 }
 
 fn n_bwd(text: &str) -> Result<f64, String> {
@@ -257,7 +258,7 @@ pub struct CalibrateArgs {
     pub nested: bool,
     /// Write the calibration with the fitted constants here, and the runs behind it to FILE.csv; existing files need
     /// --force
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", value_parser = written)]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]
@@ -359,7 +360,7 @@ pub struct Everywhere {
     #[arg(long, global = true)]
     pub low_bandwidth: bool,
     /// Append a log of events to this file
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = written)]
     pub log: Option<PathBuf>,
 }
 
@@ -372,6 +373,14 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 
 fn palettes() -> impl TypedValueParser<Value = ColorDepth> {
     words(PALETTES)
+}
+
+/// A name of what is written. `-` is standard input elsewhere, so that it names no file here.
+fn written(name: &str) -> Result<PathBuf, String> {
+    if name == STANDARD_INPUT {
+        return Err("it is the name of a stream; name a file, or one that is called so as ./-".to_owned());
+    }
+    Ok(name.into())
 }
 
 /// Reads one of a few words.

@@ -50,6 +50,10 @@ impl Failure {
             }
             // It was read, and is not what was asked for.
             ErrorKind::InvalidData => Self::input(format!("{what}: {error}")),
+            // Where the kernel did not say it: `/proc` holds no files of anyone's own.
+            ErrorKind::NotFound if error.raw_os_error().is_none() => Self::Io(format!(
+                "{what}: no file can be made there; choose a folder that is there and can be written to"
+            )),
             _ => Self::Io(format!("{what}: {error}")),
         }
     }

@@ -21,6 +21,9 @@ use super::merge::search::SearchPart;
 use super::session::{Session, refused};
 use super::{files, interrupt, log, output, progress, sweep};
 
+/// The most combinations of values that are given to fields: each is held with all its meshes, some 60 KiB.
+const MOST_COMBINATIONS: usize = 1 << 12;
+
 pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
         files::refuse_taken(out, arguments.force, &session.inputs)?;
@@ -82,6 +85,13 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     given.chain(arguments.fix.iter().copied()).for_each(|field| space.fix(field));
     for axis in arguments.over.iter().chain(&nodes) {
         space.vary(sweep::looked_up(session, axis, &opened, &input)?);
+    }
+    if space.combinations() > MOST_COMBINATIONS {
+        let combinations = space.combinations();
+        return Err(Failure::input(format!(
+            "--over: {combinations} combinations of values are too many to hold; give at most {MOST_COMBINATIONS}, or search \
+             in several runs"
+        )));
     }
     let allows = |what: Allow| arguments.allow.contains(&what);
     let allowed =

@@ -219,3 +219,43 @@ fn the_standard_input_is_read_from_its_descriptor_whatever_it_is() {
         assert!(!run.stderr.contains("No such device"), "{arguments}: {}", run.stderr);
     }
 }
+
+/// Values of every field that a program lacks were multiplied, for fields without any other value too, and all plans held.
+#[test]
+fn a_plan_that_a_program_lacks_most_of_has_no_nearest_one() {
+    let home = Home::new();
+    home.write(
+        "nearest.toml",
+        "format = 1\nname = \"x\"\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"llama-3.1-8b\"\n\
+         strategy = \"zero2\"\n[plan]\nnodes = 4\ntensor = 2\nweights_over = \"2\"\ngradients_over = \"4\"\n\
+         optimizer_over = \"16\"\ntrain = \"lora\"\npaged_optimizer = true\noffload = \"checkpoints\"\nrecompute = \"full\"\n",
+    );
+    for target in ["torchtitan", "megatron"] {
+        let refused = bounded(&home, &format!("export ./nearest.toml --to {target}"));
+        assert_contains(&refused.refused().join("\n"), &["training of adapters"]);
+    }
+}
+
+/// Each micro-batch of 65,536 was held with all its meshes.
+#[test]
+fn combinations_beyond_memory_are_refused_by_their_number() {
+    let home = Home::new();
+    let search = "search --model llama-2-7b --nodes 1";
+    let one = bounded(&home, &format!("{search} --over micro-batch=1..65536:1")).refused().join("\n");
+    assert_contains(&one, &["--over: 65536 combinations", "at most 4096"]);
+    let two =
+        bounded(&home, &format!("{search} --over micro-batch=1..128:1 --over seq=128..65536:512")).refused().join("\n");
+    assert_contains(&two, &["combinations"]);
+}
+
+/// Each of a chain of presets was tried again for every one that it is like.
+#[test]
+fn a_chain_of_presets_is_refused_beyond_its_bound() {
+    let home = Home::new();
+    for number in 0..1200 {
+        let text = format!("format = 1\nname = \"x\"\nsource = \"x\"\nlike = \"s{:04}\"\n", number + 1);
+        home.write(&format!("p/stacks/s{number:04}.toml"), &text);
+    }
+    let listed = bounded(&home, "presets strategies --presets p");
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+}

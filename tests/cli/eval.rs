@@ -523,3 +523,42 @@ fn a_preset_with_published_figures_prints_them_beside_its_own() {
     // They are of the scenario as it was published, not of another one.
     assert_eq!(json("frontier-20b-384 --nodes 8").get("published"), None);
 }
+
+/// What nobody can have measured is refused, with what can be.
+#[test]
+fn a_measured_figure_that_cannot_be_is_refused() {
+    let home = Home::new();
+    for (value, said) in [
+        ("1e308s", "to 1e6 s"),
+        ("1e-320s", "from 1 us"),
+        ("1e300GiB", "to 1 PB"),
+        ("1e-300%", "from 0.0001 %"),
+        ("infs", "3.4 s"),
+        ("nan%", "from 0.0001 %"),
+    ] {
+        let refused = home.run(&format!("eval h100-7b --measured {value}")).refused().join("\n");
+        assert_contains(&refused, &["--measured", said]);
+    }
+    assert_contains(&home.run("eval h100-7b --measured-mfu 1e-9").refused().join("\n"), &["from 0.0001% to 100%"]);
+}
+
+/// Gathers that run one unit further ahead take the links from exchanges here: the step is longer, by as much as two evaluations
+/// say, and the report says what moved. With one unit ahead there is nothing to say.
+#[test]
+fn what_makes_a_step_longer_that_should_shorten_it_is_explained() {
+    let home = Home::new();
+    let of = |prefetch: u32| {
+        let job = "--hardware h200-141gb-4node --model qwen3.5-35b-a3b --stack ideal --strategy fsdp --nodes 4 --tp 2 --ep 8 --etp 1 \
+                   --micro-batch 4 --accumulate 1 --seq 8192";
+        home.run(&format!("eval {job} --prefetch {prefetch} --format json")).json(0)
+    };
+    let [one, two] = [1, 2].map(of);
+    let longer = 100.0 * (number(&two, "step_time_s") / number(&one, "step_time_s") - 1.0);
+    assert!(longer > 1.0, "{longer}");
+    let said = two["setbacks"].to_string();
+    assert_contains(
+        &said,
+        &[&format!("prefetch 2 makes a step {longer:.1} % longer than 1: exposed communication "), "more"],
+    );
+    assert_eq!(one.get("setbacks"), None);
+}

@@ -277,3 +277,47 @@ fn a_plan_and_an_export_replace_what_is_there_only_where_that_is_insisted_on() {
     assert_eq!(home.run("export h100-7b --to fsdp2 --out there").code, Some(1));
     assert_eq!(home.run("export h100-7b --to fsdp2 --out there --force").code, Some(0));
 }
+
+/// `-` is standard input elsewhere; a file of that name is asked for as `./-`.
+#[test]
+fn nothing_is_written_to_a_file_that_is_called_as_a_stream() {
+    let home = Home::new();
+    for arguments in [
+        "eval --nodes 1 --measured 3s --out -",
+        "search --nodes 1 --out -",
+        "export --nodes 1 --to torchtitan --out -",
+        "import plan x.yaml --out -",
+        "merge a.json --out -",
+        "plan --out -",
+        "calibrate rows.csv --out -",
+    ] {
+        assert_contains(&home.run(arguments).refused().join("\n"), &["'-' for '--out", "./-"]);
+    }
+    assert!(!home.path().join("-").exists());
+}
+
+/// Every command refuses a name that is no text alike, in words.
+#[test]
+fn names_that_are_no_text_are_refused_by_all_commands() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let (home, name) = (Home::new(), OsStr::from_bytes(b"./bad\xff.toml"));
+    for arguments in
+        ["", "eval", "eval --packing", "search --out", "import plan", "presets --presets", "validate", "merge"]
+    {
+        let run = Run::of(&home.command(arguments).arg(name).output().expect("the binary runs"));
+        assert_contains(&run.refused().join("\n"), &["is not text in UTF-8; rename the file"]);
+    }
+}
+
+/// Where no file can be made, it is said so: the kernel's word is no entity.
+#[test]
+fn a_place_for_no_file_is_named() {
+    let home = Home::new();
+    let run = home.run("import cluster -");
+    assert_ne!(run.code, Some(0));
+    let written = home.run("search --model mpt-1b --nodes 1 --fix tp --fix pp --fix cp --fix micro-batch --fix recompute --out /proc/x.toml");
+    assert_eq!(written.code, Some(1), "{}", written.stderr);
+    assert!(!written.stderr.contains("entity"), "{}", written.stderr);
+    assert_contains(&written.stderr, &["/proc/x.toml: no file can be made there"]);
+}

@@ -220,3 +220,22 @@ fn a_table_without_a_scored_row_is_refused_with_what_would_score_each() {
     let told = home.run("validate rows.csv").refused().join("\n");
     assert_contains(&told, &["kept: 'scored' is no", "blank: has nothing to compare", "'step_time_s'"]);
 }
+
+/// A time or a peak that nobody can have measured, and a cell of thousands of letters, which is not repeated whole.
+#[test]
+fn what_cannot_have_been_measured_is_refused_in_few_words() {
+    let long = "9".repeat(5000);
+    let rows = [
+        format!("long,{RUN},1,none,bf16,a,yes,,1e308,,"),
+        format!("short,{RUN},1,none,bf16,b,yes,,1e-300,,"),
+        format!("full,{RUN},1,none,bf16,c,yes,,1,1e300,"),
+        format!("wordy,{RUN},1,none,bf16,d,yes,,{long}x,,"),
+    ];
+    let report = validated(&rows.each_ref().map(String::as_str)).json(0);
+    let skipped = report["skipped"].to_string();
+    assert_contains(
+        &skipped,
+        &["a time of a step from 1 us to 1e6 s", "a peak of memory from 1 B to 1 PB", "99... is no number"],
+    );
+    assert!(skipped.len() < 2000, "{skipped}");
+}

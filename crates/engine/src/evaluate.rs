@@ -25,7 +25,7 @@ pub use band::{
     COVERAGE_SIGMA, ErrorBand, Unmeasured, beyond, chance_of_fitting, evidence, likely_share, likeness, peak_half_width,
 };
 pub use details::Details;
-pub use evaluation::{Elasticity, Evaluation, Property};
+pub use evaluation::{Elasticity, Evaluation, More, Property, Setback};
 pub use expense::Expense;
 pub use failures::{FailureForecast, checkpoint_bandwidth, checkpoint_size};
 pub use figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};

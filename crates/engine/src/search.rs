@@ -15,6 +15,7 @@ mod part;
 pub mod planner;
 pub mod plans;
 mod published;
+mod setbacks;
 mod step_bound;
 mod strategies;
 mod sweep;
@@ -51,7 +52,9 @@ pub fn full_of_checked(scenario: &Checked, workspace: &mut Workspace) -> Result<
     let step_time = once.summary.step_time;
     let slopes = slopes(scenario, step_time, workspace);
     let error_band = ErrorBand::of_summary(scenario, &once.summary, Some(&slopes));
-    Ok(Evaluation { elasticity: elasticity::all(scenario, step_time, workspace), error_band, ..once })
+    let (elasticity, mut setbacks) = elasticity::all(scenario, &once.summary, workspace);
+    setbacks.extend(setbacks::of_choices(scenario, &once.summary, workspace));
+    Ok(Evaluation { elasticity, setbacks, error_band, ..once })
 }
 
 /// How the logarithm of a scenario's step time changes with each constant, per share of its range.
@@ -74,7 +77,7 @@ fn evaluation(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluatio
     let stages = stages(scenario, workspace);
     let error_band = ErrorBand::of_summary(scenario, &summary, None);
     let details = details(scenario, &trace, workspace);
-    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band, details })
+    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), setbacks: Vec::new(), error_band, details })
 }
 
 #[cfg(test)]

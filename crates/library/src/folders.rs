@@ -4,6 +4,7 @@
 //! A folder or file that cannot be used is a [`Warning`], never an error. Not for what a text means: that is
 //! [`shardscope_engine::presets`]'s.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -77,31 +78,58 @@ fn add_files(library: &mut Library, kind: Kind, folder: &Path) -> Vec<Warning> {
     let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
-    // A file may be like one that comes after it.
-    loop {
-        let before = paths.len();
-        let mut warnings = Vec::new();
-        paths.retain(|path| match add_file(library, kind, path) {
-            Ok(()) => false,
-            Err(what) => {
-                warnings.push(Warning::new(path, &what));
-                true
-            }
-        });
-        if paths.len() == before || paths.is_empty() {
-            return warnings;
+    let mut warnings = Vec::new();
+    let mut read = |path: PathBuf| FolderFile::read(path).map_err(|warning| warnings.push(warning)).ok();
+    let files: Vec<FolderFile> = paths.into_iter().filter_map(&mut read).collect();
+    let order: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
+    let mut left: BTreeMap<String, FolderFile> = files.into_iter().map(|file| (file.id.clone(), file)).collect();
+    let mut depths: BTreeMap<String, usize> = BTreeMap::new();
+    for id in order {
+        // A file may be like one that comes after it, which then goes first.
+        let mut chain: Vec<FolderFile> = left.remove(&id).into_iter().collect();
+        while let Some(next) = chain.last().and_then(|last| left.remove(last.like.as_ref()?)) {
+            chain.push(next);
+        }
+        for FolderFile { id, path, text, like } in chain.into_iter().rev() {
+            let depth = like.and_then(|like| depths.get(&like)).map_or(0, |depth| depth + 1);
+            let added = if depth > MOST_ALIKE {
+                Err(format!("like: it is the end of {depth} presets of which each is like the next; write it in full"))
+            } else {
+                library.add(kind, &id, &text, Origin::File(path.clone()))
+            };
+            warnings.extend(added.err().map(|what| Warning::new(&path, &what)));
+            depths.insert(id, depth);
         }
     }
+    warnings
 }
 
-fn add_file(library: &mut Library, kind: Kind, path: &Path) -> Result<(), String> {
-    let id = id(path)?;
-    // A pipe would be waited for by every command.
-    if path.metadata().is_ok_and(|facts| !facts.is_file()) {
-        return Err("is no regular file, so it is not read; put a file there".to_owned());
+/// The most presets of a folder of which each is like the next.
+const MOST_ALIKE: usize = 32;
+
+/// A file of a folder of presets, and the preset that it is like.
+struct FolderFile {
+    id: String,
+    path: PathBuf,
+    text: String,
+    like: Option<String>,
+}
+
+impl FolderFile {
+    fn read(path: PathBuf) -> Result<Self, Warning> {
+        let contents = |path: &Path| {
+            let id = id(path)?;
+            // A pipe would be waited for by every command.
+            if path.metadata().is_ok_and(|facts| !facts.is_file()) {
+                return Err("is no regular file, so it is not read; put a file there".to_owned());
+            }
+            Ok((id, text(path)?))
+        };
+        let (id, text) = contents(&path).map_err(|what| Warning::new(&path, &what))?;
+        // What is wrong with it is said when it is added.
+        let like = read::like(&text).ok().flatten().map(|(like, _)| like);
+        Ok(Self { id, path, text, like })
     }
-    let text = text(path)?;
-    library.add(kind, &id, &text, Origin::File(path.to_owned()))
 }
 
 /// The id of a preset file.

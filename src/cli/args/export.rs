@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::ScenarioArgs;
 use crate::cli::args::sweep::metrics;
+use crate::cli::args::{ScenarioArgs, written};
 use shardscope_engine::search::Axis;
 use shardscope_interop::job_array::MOST_PARTS;
 use shardscope_report::figures::Figure;
@@ -19,7 +19,7 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub to: ExportTarget,
     /// Folder for the files, created if missing; by default the specification alone is printed
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = written)]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]

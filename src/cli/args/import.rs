@@ -11,7 +11,7 @@ use shardscope_interop::content::{ForeignKind, ImportOption};
 use shardscope_interop::import::ImportWords;
 
 use super::flags::flag;
-use super::{ReportForm, ScenarioArgs, ScenarioFlags};
+use super::{ReportForm, ScenarioArgs, ScenarioFlags, written};
 
 /// Arguments of `import`.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct ImportArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ImportOutput {
     /// Write the result here; an existing file needs --force
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = written)]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]

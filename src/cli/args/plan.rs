@@ -10,7 +10,7 @@ use shardscope_engine::bounds::layered::CriticalBatch;
 use shardscope_engine::search::planner::{CostModel, PlannerObjective};
 use shardscope_engine::units::Bytes;
 
-use super::{Bare, ReportForm, ScenarioArgs, words};
+use super::{Bare, ReportForm, ScenarioArgs, words, written};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub struct PlanArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
     /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
+    #[arg(long, value_name = "FILE.toml", value_parser = written, conflicts_with_all = ["file", "wanted"])]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]

@@ -9,7 +9,7 @@ use shardscope_engine::search::plans::Objective;
 use shardscope_engine::search::{Axis, WorkPart};
 use shardscope_engine::units::{Money, Seconds, read_share};
 
-use super::{ScenarioArgs, TableForm, words};
+use super::{ScenarioArgs, TableForm, words, written};
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_parser = words(FRONT))]
     pub pareto: Vec<Objective>,
     /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", value_parser = written)]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]

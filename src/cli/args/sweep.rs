@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{ScenarioArgs, TableForm};
+use crate::cli::args::{ScenarioArgs, TableForm, written};
 use shardscope_engine::search::{Axis, WorkPart};
 use shardscope_report::figures::{self, Figure, METRICS};
 
@@ -51,7 +51,7 @@ pub struct MergeArgs {
     #[arg(value_name = "PART", required = true)]
     pub parts: Vec<PathBuf>,
     /// Write the whole here; an existing file needs --force
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = written)]
     pub out: Option<PathBuf>,
     /// Overwrite existing files
     #[arg(long, requires = "out")]

@@ -164,7 +164,7 @@ impl FsdpLimits {
     pub fn new(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
         let storage = plan.precision.storage();
-        let spans = Rates::new(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
+        let spans = Rates::new(scenario, &Factors::default()).network.ring(Group::new(1, devices.max(1)));
         // The slowest level that the ring crosses sets its pace; on one device, which crosses none, it is the
         // innermost.
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate);

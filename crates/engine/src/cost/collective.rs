@@ -82,8 +82,8 @@ impl Rates<'_> {
             return self.pairwise_all_to_all(payload.bytes(), group, launches);
         }
         let node = self.network.ring(group)[..self.beyond_node].last().map_or(1, |span| span.members);
-        let inside = Group { size: node, ..group };
-        let across = Group { stride: group.stride * node, size: group.size / node };
+        let inside = Group::new(group.stride, node);
+        let across = self.network.across(self.beyond_node, group, node, group.size.div_ceil(node));
         self.pairwise_all_to_all(payload.bytes(), inside, launches)
             + self.pairwise_all_to_all(payload.bytes() / f64::from(node), across, launches)
     }

@@ -80,9 +80,10 @@ impl Unpassed {
         if unreached == 0 {
             return Self { mixers: Flop::ZERO, recomputed: Flop::ZERO };
         }
-        let over = |of: &dyn Fn(LayerKind) -> f64| {
-            Flop::new(model.over_layers(|kind| if kind.frozen { of(kind) } else { 0.0 }))
+        let only = |frozen: bool, of: &dyn Fn(LayerKind) -> f64| {
+            Flop::new(model.over_layers(|kind| if kind.frozen == frozen { of(kind) } else { 0.0 }))
         };
+        let over = |of: &dyn Fn(LayerKind) -> f64| only(true, of);
         let core = |kind| 4.0 * model.attended_width(kind, plan.sequence) * f64::from(plan.sequence) * square;
         let once = |kind| core(kind) + model.recurrence(kind).map_or(0.0, |own| recurrence(own).get());
         let recomputed = if plan.recompute == Recompute::Selective {
@@ -91,10 +92,13 @@ impl Unpassed {
                 core(kind) * repeats.core + 2.0 * repeats.weights(model, kind)
             })
         } else {
-            // The first layers are those that would be computed again.
-            let layers = plan.recompute.layers() * f64::from(model.all_layers());
-            let share = (layers / f64::from(unreached)).min(1.0);
-            over(&|kind| 2.0 * model.active_weights(kind) as f64 + once(kind)) * share
+            // The first layers are those that would be computed again: of those that backward reaches, what is left of the
+            // share is. In a hybrid the first ones are not like the mean of all.
+            let [all, unreached] = [model.all_layers(), unreached].map(f64::from);
+            let left = (plan.recompute.layers() * all - unreached).max(0.0) / (all - unreached).max(1.0);
+            let forward = |kind| 2.0 * model.active_weights(kind) as f64 + once(kind);
+            let every = Flop::new(model.over_recurrences(|own| recurrence(own).get()));
+            recomputed(scenario, square, every) - only(false, &forward) * left
         };
         Self { mixers: over(&|kind| 2.0 * once(kind)), recomputed }
     }

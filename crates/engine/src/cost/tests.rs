@@ -74,7 +74,7 @@ fn own_factors_slow_what_they_are_of() {
         change(&mut calibration.software);
         let rates = rates(&scenario);
         let large = MatrixProduct::new(Count::new(1024.0), Count::new(3072.0), Count::new(1024.0));
-        let gathered = rates.gather(Payload::plain(Count::new(1e9), Format::Bf16), Group { stride: 1, size: 8 });
+        let gathered = rates.gather(Payload::plain(Count::new(1e9), Format::Bf16), Group::new(1, 8));
         [
             rates.product(large, rates.matmul, Bytes::new(2.0)).time,
             rates.memory_pass(Bytes::new(1e9)),

@@ -1,6 +1,6 @@
 //! The whole answer about one scenario, and what throughput depends on.
 
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario, Value};
 
 use super::band::ErrorBand;
 use super::details::Details;
@@ -93,6 +93,66 @@ impl Elasticity {
         let promised = self.property.change().map_or(self.value, |factor| libm::pow(factor, self.value) - 1.0);
         self.gain < promised / 2.0
     }
+
+    /// Whether what should shorten the step makes it longer, by the elasticity or at 10 %: more than rounding would.
+    pub fn is_reversed(&self) -> bool {
+        let promised = self.property.change().map_or(self.value, |factor| libm::pow(factor, self.value) - 1.0);
+        promised.min(self.gain) < -REVERSED
+    }
+}
+
+/// The smallest loss at 10 % that is more than rounding.
+const REVERSED: f64 = 0.000_5;
+
+/// The smallest share of a step, or of the peak of memory, that a setback takes more.
+const LEAST_SETBACK: f64 = 0.01;
+
+/// Of what a step has more than another one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum More {
+    /// Of a property of the hardware, as much as [`Property::change`] says.
+    Property(Property),
+    /// A choice of the plan that is meant to spare something.
+    Choice {
+        /// Its field.
+        field: Field,
+        /// Its value.
+        value: Value,
+        /// The value that does without.
+        instead: Value,
+    },
+}
+
+/// What is meant to make a step faster and makes it slower: what was hidden behind one thing may show once that is gone. Of
+/// adapters also what makes it larger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setback {
+    /// What there is more of.
+    pub more: More,
+    /// The step that has less of it.
+    pub without: Summary,
+    /// The step that has more of it.
+    pub with: Summary,
+}
+
+impl Setback {
+    /// The setback of more of something, if the step takes at least 1 % longer for it, or with adapters as much more memory.
+    pub fn new(more: More, without: Summary, with: Summary) -> Option<Self> {
+        let setback = Self { more, without, with };
+        let spares_memory = matches!(setback.more, More::Choice { field: Field::Train, .. });
+        let is_one = setback.longer() >= LEAST_SETBACK || spares_memory && setback.larger() >= LEAST_SETBACK;
+        is_one.then_some(setback)
+    }
+
+    /// By how much the step is longer, as a share.
+    pub fn longer(&self) -> f64 {
+        self.with.step_time / self.without.step_time - 1.0
+    }
+
+    /// By how much the peak of memory is larger, as a share.
+    pub fn larger(&self) -> f64 {
+        self.with.memory.peak / self.without.memory.peak - 1.0
+    }
 }
 
 /// The whole answer about the current scenario.
@@ -106,6 +166,8 @@ pub struct Evaluation {
     pub trace: Trace,
     /// Gain from more of each property.
     pub elasticity: Vec<Elasticity>,
+    /// What makes the step slower that should make it faster, among its own choices and what was asked for the elasticities.
+    pub setbacks: Vec<Setback>,
     /// 80 % band of the step time and the rows behind it; `None` where no calibration stands behind the stack.
     pub error_band: Option<ErrorBand>,
     /// Inputs to explanations beyond the figures.

@@ -1,17 +1,36 @@
 //! A cluster's levels as rates, and how a group of ranks lies on them.
 
 use crate::problem::Problem;
-use crate::units::{BytesPerSecond, Seconds};
+use crate::units::{BytesPerSecond, Seconds, greatest_common_divisor};
 
 use super::{Cluster, Drives, Host, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
 
-/// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
+/// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them, and the other groups of its shape.
+///
+/// All of these run the same collective at the same time, and what comes next waits for the slowest of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     /// Distance between neighbours, in devices.
     pub stride: u32,
     /// Ranks.
     pub size: u32,
+    /// Groups side by side, each one device further than the one before: as many as fill the gap between two neighbours,
+    /// unless other ranks lie there.
+    pub beside: u32,
+    /// Devices of all groups of this shape: one row of groups side by side begins where the one before ends.
+    pub among: u32,
+}
+
+impl Group {
+    /// One row of groups that fill the gaps between their neighbours.
+    pub const fn new(stride: u32, size: u32) -> Self {
+        Self { stride, size, beside: stride, among: stride * size }
+    }
+
+    /// Devices from the first rank to the last.
+    const fn span(self) -> u32 {
+        self.stride * self.size.saturating_sub(1)
+    }
 }
 
 /// How a ring over a group crosses one level.
@@ -38,12 +57,13 @@ pub struct Network<'a> {
     bandwidth: [f64; MAX_LEVELS],
     latency: [f64; MAX_LEVELS],
     measured: bool,
+    node: usize,
 }
 
 impl<'a> Network<'a> {
     /// The cluster's network, each level's bandwidth and latency times a factor.
     pub fn new(cluster: &'a Cluster, bandwidth: [f64; MAX_LEVELS], latency: [f64; MAX_LEVELS]) -> Self {
-        Self { cluster, bandwidth, latency, measured: true }
+        Self { cluster, bandwidth, latency, measured: true, node: cluster.level("node").unwrap_or(0) }
     }
 
     /// The network as vendors state it, whatever was measured.
@@ -68,9 +88,31 @@ impl<'a> Network<'a> {
         self.cluster.levels.get(level).is_some_and(|level| level.sharp)
     }
 
-    /// Members of a group inside one group of a level.
+    /// Members of a group inside one group of a level, where they lie evenly.
     pub fn members(&self, level: usize, group: Group) -> u32 {
-        (self.cluster.devices_in(level).unwrap_or(u32::MAX) / group.stride).clamp(1, group.size)
+        group.size.div_ceil(self.places(level, group))
+    }
+
+    /// Groups of a level in which a group has ranks: of all groups of its shape, the one that lies in most.
+    ///
+    /// Ranks fill the devices of nodes in order, so that of groups of 3 on nodes of 8 the third has its last rank in the second
+    /// node. Which nodes a rack gives is up to a scheduler, which keeps together what has room there (Slurm's `--segment`): rows
+    /// of groups begin where racks do.
+    fn places(&self, level: usize, group: Group) -> u32 {
+        let Some(devices) = self.cluster.devices_in(level) else { return 1 };
+        let row = group.span() + group.beside;
+        // Where in a node rows begin: at each multiple of what divides both.
+        let in_order = level <= self.node && group.among > row;
+        let latest = if in_order { devices - greatest_common_divisor(row, devices) } else { 0 };
+        let end = (latest + group.beside).min(devices) - 1 + group.span();
+        (end / devices + 1).min(group.among.div_ceil(devices)).clamp(1, group.size)
+    }
+
+    /// The ranks of a group that hold the same part once each `inside` of them, inside one group of the level below, hold
+    /// parts of their own.
+    pub(crate) fn across(&self, level: usize, group: Group, inside: u32, size: u32) -> Group {
+        let below = level.checked_sub(1).and_then(|below| self.cluster.devices_in(below)).unwrap_or(1);
+        Group::new((group.stride * inside).max(below), size)
     }
 
     /// How a ring over `group` crosses each level, innermost first; levels that it does not cross have no edges.
@@ -79,12 +121,12 @@ impl<'a> Network<'a> {
     /// share of a node's ports that its members are of the node's devices.
     pub fn ring(&self, group: Group) -> [RingSpan; MAX_LEVELS] {
         let mut spans = [RingSpan::default(); MAX_LEVELS];
-        let (mut inside_devices, mut inside_members) = (1_u32, 1_u32);
+        let (mut inside_devices, mut inside_members, mut below) = (1_u32, 1_u32, group.size);
         for (index, (span, level)) in spans.iter_mut().zip(&self.cluster.levels).enumerate() {
             // Of 8 ranks on nodes of 4: level 0 has 4 members and 8 - 2 = 6 hops, level 1 has 2 - 1 = 1 more.
             let devices = self.cluster.devices_in(index).unwrap_or(u32::MAX);
-            let members = self.members(index, group);
-            let (below, here) = (group.size.div_ceil(inside_members), group.size.div_ceil(members));
+            let here = self.places(index, group).min(below);
+            let members = group.size.div_ceil(here);
             let (rate, per_rank) = self.rates(index, level, group, members, inside_members, inside_devices);
             *span = RingSpan {
                 hops: below - here,
@@ -95,7 +137,7 @@ impl<'a> Network<'a> {
                 per_rank: per_rank * self.bandwidth[index],
                 latency: self.measured(index).map_or(level.latency, |measured| measured.latency) * self.latency[index],
             };
-            (inside_devices, inside_members) = (devices, members);
+            (inside_devices, inside_members, below) = (devices, members, here);
         }
         spans
     }
@@ -235,3 +277,6 @@ fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &
         refuse(*nodes == Some(0), "queue.nodes".to_owned(), "must be above 0");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,7 @@ fn all(cluster: &Cluster) -> Vec<[[Option<BytesPerSecond>; WIDTH]; WIDTH]> {
         }
         let links = links(cluster, level, devices as usize);
         for stride in 1..=devices {
-            for members in 2..=devices / stride {
+            for members in 2..=(devices - 1) / stride + 1 {
                 // Groups of one shape run at once, so the slowest placement sets the pace.
                 let placements = (0..devices - stride * (members - 1)).filter(|start| aligned(*start, stride, members));
                 let rate =

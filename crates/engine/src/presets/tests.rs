@@ -143,7 +143,7 @@ fn mega(rate: BytesPerSecond) -> u64 {
 fn rings_on_frontier() {
     let cluster = Library::embedded().cluster("mi250x-frontier").unwrap();
     let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
-    let rate = |stride, size, level: usize| mega(network.ring(Group { stride, size })[level].rate);
+    let rate = |stride, size, level: usize| mega(network.ring(Group::new(stride, size))[level].rate);
     // The two GCDs of a package: 4 links of 50 GB/s.
     assert_eq!(rate(1, 2, 0), 200_000);
     // All eight of a node: 0-1-3-2-4-5-7-6 and 0-1-5-4-2-3-7-6 share no link, and each runs both ways: 4 rings of 50 GB/s,
@@ -167,7 +167,7 @@ fn rings_in_meshes() {
     let library = Library::embedded();
     let rate = |id: &str, stride, size| {
         let cluster = library.cluster(id).unwrap();
-        mega(Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]).ring(Group { stride, size })[0].rate)
+        mega(Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]).ring(Group::new(stride, size))[0].rate)
     };
     // Seven links of 64 GB/s; every second device of a node makes four, which have three links each.
     for (stride, size, expected) in [(1, 8, 448_000), (1, 4, 192_000), (2, 4, 192_000), (1, 2, 64_000)] {
@@ -185,7 +185,7 @@ fn rings_over_racks() {
     assert_eq!((cluster.devices_per_node(), cluster.devices_in(1)), (4, Some(72)));
     assert_eq!([1, 2].map(|level| cluster.place(level)), ["between nodes", "between racks"]);
     let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
-    let per_rank = |stride, size, level: usize| mega(network.ring(Group { stride, size })[level].per_rank);
+    let per_rank = |stride, size, level: usize| mega(network.ring(Group::new(stride, size))[level].per_rank);
     assert_eq!([per_rank(1, 72, 1), per_rank(1, 144, 2), per_rank(72, 2, 2)], [900_000, 50_000, 50_000]);
 }
 
@@ -204,7 +204,7 @@ fn rings_between_nodes() {
         let cluster = library.cluster(id).unwrap();
         assert_eq!(cluster.devices_per_node(), per_node, "{id}");
         let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
-        let spans = network.ring(Group { stride: 1, size: 4 * per_node });
+        let spans = network.ring(Group::new(1, 4 * per_node));
         assert_eq!(mega(spans[cluster.level("system").unwrap()].rate), expected, "{id}");
     }
 }

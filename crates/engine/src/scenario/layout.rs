@@ -118,14 +118,19 @@ impl Layout {
         if self.sees_experts { self.tensor * self.experts } else { self.tensor }
     }
 
+    /// Groups that have ranks on all devices of the job.
+    fn groups(&self, stride: u32, size: u32) -> Group {
+        Group { among: self.devices, ..Group::new(stride, size) }
+    }
+
     /// The ranks among which a layer's experts are divided.
     pub(crate) fn expert_group(&self) -> Group {
-        Group { stride: self.expert_tensor, size: self.experts }
+        self.groups(self.expert_tensor, self.experts)
     }
 
     /// The ranks that share each expert.
     pub(crate) fn expert_tensor_group(&self) -> Group {
-        Group { stride: 1, size: self.expert_tensor }
+        self.groups(1, self.expert_tensor)
     }
 
     /// Data x context ranks: the group inside which state is sharded.
@@ -135,33 +140,34 @@ impl Layout {
 
     /// The tensor-parallel group.
     pub(crate) fn tensor_group(&self) -> Group {
-        Group { stride: 1, size: self.tensor }
+        self.groups(1, self.tensor)
     }
 
     /// The context-parallel group.
     pub(crate) fn context_group(&self) -> Group {
-        Group { stride: self.tensor, size: self.context }
+        self.groups(self.tensor, self.context)
     }
 
     /// The first `size` data x context ranks: a group that holds one sharded copy.
     pub(crate) fn shard_group(&self, size: u32) -> Group {
-        Group { stride: self.parts(), size }
+        self.groups(self.parts(), size)
     }
 
     /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.
     pub(crate) fn replica_group(&self, inner: u32, outer: u32) -> Group {
-        Group { stride: self.parts() * inner, size: outer / inner }
+        self.groups(self.parts() * inner, outer / inner)
     }
 
     /// The ranks of one pipeline.
     pub(crate) fn pipeline_group(&self) -> Group {
-        Group { stride: self.devices / self.pipeline, size: self.pipeline }
+        self.groups(self.devices / self.pipeline, self.pipeline)
     }
 
     /// The first and the last rank of a pipeline of several.
     pub(crate) fn pipeline_ends(&self) -> Group {
-        let Group { stride, size } = self.pipeline_group();
-        Group { stride: stride * (size - 1), size: 2 }
+        let Group { stride, size, .. } = self.pipeline_group();
+        // Between the two lie the stages in the middle.
+        Group { beside: stride, ..self.groups(stride * (size - 1), 2) }
     }
 }
 

@@ -31,9 +31,9 @@ impl Axis {
                 }
                 _ => read.push(value(field, item)?),
             }
-        }
-        if read.len() > MOST_VALUES as usize {
-            return Err(format!("an axis has at most {MOST_VALUES} values"));
+            if read.len() > MOST_VALUES as usize {
+                return Err(format!("an axis has at most {MOST_VALUES} values"));
+            }
         }
         Ok(Self { field, values: read })
     }

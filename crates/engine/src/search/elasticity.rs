@@ -1,10 +1,9 @@
 //! Elasticities: the gain from a little more of each resource.
 
 use crate::cost::Factors;
-use crate::evaluate::{Elasticity, Property, Workspace, summary_with};
+use crate::evaluate::{Elasticity, More, Property, Setback, Summary, Workspace, summary_with};
 use crate::plan::Offload;
 use crate::scenario::{Checked, Scenario};
-use crate::units::Seconds;
 
 use super::tune;
 
@@ -16,19 +15,21 @@ const MORE_MEMORY: f64 = 1.1;
 
 /// `d ln throughput / d ln x` by a central difference of 1 %, for the peak, the memory's bandwidth, that of the
 /// host's link where something is offloaded, and each level's bandwidth and latency, each with what a whole 10 % gives
-/// beside the `now` that a step takes; and the gain of 10 % more memory with the batch re-tuned.
-pub(super) fn all(scenario: &Checked, now: Seconds, workspace: &mut Workspace) -> Vec<Elasticity> {
-    let mut found = Vec::new();
+/// beside the step as it is `now`; and the gain of 10 % more memory with the batch re-tuned. Beside them, where a whole 10 %
+/// makes the step longer.
+pub(super) fn all(scenario: &Checked, now: &Summary, workspace: &mut Workspace) -> (Vec<Elasticity>, Vec<Setback>) {
+    let (mut found, mut setbacks) = (Vec::new(), Vec::new());
     let mut ask = |property: Property, touch: &dyn Fn(&mut Factors, f64)| {
         let mut time = |factor: f64| {
             let mut factors = Factors::default();
             touch(&mut factors, factor);
-            summary_with(scenario, &factors, workspace).map(|summary| summary.step_time.get())
+            summary_with(scenario, &factors, workspace)
         };
         let Some(change) = property.change() else { return };
         if let (Ok(faster), Ok(slower), Ok(changed)) = (time(STEP), time(1.0 / STEP), time(change)) {
-            let value = libm::log(slower / faster) / (2.0 * libm::log(STEP));
-            found.push(Elasticity { property, value, gain: now.get() / changed - 1.0 });
+            let value = libm::log(slower.step_time / faster.step_time) / (2.0 * libm::log(STEP));
+            found.push(Elasticity { property, value, gain: now.step_time / changed.step_time - 1.0 });
+            setbacks.extend(Setback::new(More::Property(property), *now, changed));
         }
     };
     ask(Property::PeakFlop, &|factors, factor| factors.peak = factor);
@@ -43,7 +44,7 @@ pub(super) fn all(scenario: &Checked, now: Seconds, workspace: &mut Workspace) -
     if let Some(value) = memory_capacity(scenario, workspace) {
         found.push(Elasticity { property: Property::MemoryCapacity, value, gain: value });
     }
-    found
+    (found, setbacks)
 }
 
 /// The relative gain in throughput of 10 % more memory, batch and recompute re-tuned before and after; none where pages move,

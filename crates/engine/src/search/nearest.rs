@@ -1,7 +1,7 @@
 //! The nearest plan: the fewest and smallest changes to one that a program cannot run, or that cannot be laid out.
 
 use crate::evaluate::{Summary, Workspace, summary};
-use crate::plan::{Accumulation, Extent, Format, Offload, Precision, Recompute, Schedule};
+use crate::plan::{Accumulation, Extent, Format, Offload, Plan, Precision, Recompute, Schedule};
 use crate::presets::Library;
 use crate::scenario::field::SearchRole;
 use crate::scenario::file::ScenarioFile;
@@ -14,6 +14,10 @@ use super::options::toward;
 
 /// Values of a field that are tried together with those of another one: two below its own and two above.
 const NEAR: usize = 4;
+
+/// The most edits that are tried for a scenario that is possible: half of them alone, half in pairs. All fields with the
+/// [`NEAR`] values of each are some 25,000 pairs.
+const MOST_TRIED: usize = 1 << 16;
 
 /// A plan that a program can run, near one that it cannot.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,39 +33,43 @@ pub struct NearestPlan {
 /// The distance of one changed field, in doublings of a number of ranks.
 const FIELD: f64 = 1.0;
 
+/// The most plans whose distance is compared. They are made one after the other, and only their distances are kept.
+const MOST_COMPARED: usize = 1 << 14;
+
+/// The most plans that are evaluated, the nearest first.
+const MOST_EVALUATED: usize = 1 << 8;
+
 /// The nearest plan that fits and that the program of this name can run; among equally near ones, the fastest. `None`
-/// where none is found. Only fields that the program lacks change, and the recompute where nothing fits otherwise.
+/// where none is found, or where a field that the program lacks has no replacement. Only fields that the program lacks change,
+/// and the recompute where nothing fits otherwise.
 pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mut Workspace) -> Option<NearestPlan> {
-    let lacks = scenario.lacks_of(name, runs);
-    let mut plans = vec![scenario.clone()];
-    for field in Field::all().filter(|field| lacks_field(&lacks, *field)) {
-        plans = plans.iter().flat_map(|plan| replaced(plan, field, runs)).collect();
-    }
-    let again = [Recompute::Selective, Recompute::Full];
-    let more = plans.iter().flat_map(|plan| {
-        let with = |recompute| {
-            let mut other = plan.clone();
-            other.plan.recompute = recompute;
-            other
-        };
-        again.map(with)
-    });
-    let all: Vec<Scenario> = plans.iter().cloned().chain(more).collect();
-    let mut best: Option<([f64; 2], Scenario, Summary)> = None;
-    for mut plan in all {
-        plan.settle_batch();
-        if plan.layout().is_err() || plan.keeps_batch().is_err() || !plan.lacks_of(name, runs).is_empty() {
-            continue;
+    nearest_of(&Replacements::new(scenario, name, runs)?, workspace).1
+}
+
+/// The same, with how many plans were compared and how many evaluated.
+fn nearest_of(plans: &Replacements, workspace: &mut Workspace) -> ([usize; 2], Option<NearestPlan>) {
+    let compared = plans.count().min(MOST_COMPARED);
+    let apart = |index: usize| Some((distance(plans.scenario, &plans.plan(index)?), index));
+    let mut near: Vec<(f64, usize)> = (0..compared).filter_map(apart).collect();
+    near.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let (mut evaluated, mut best) = (0, None::<(f64, Scenario, Summary)>);
+    for (apart, index) in near.into_iter().take(MOST_EVALUATED) {
+        if best.as_ref().is_some_and(|(least, ..)| *least < apart) {
+            break;
         }
+        evaluated += 1;
+        let Some(plan) = plans.plan(index) else { continue };
         let Ok(figures) = summary(&plan, workspace) else { continue };
-        let score = [distance(scenario, &plan), figures.step_time.get()];
-        if figures.fits && best.as_ref().is_none_or(|(least, ..)| score < *least) {
-            best = Some((score, plan, figures));
+        let is_faster = |(.., best): &(f64, Scenario, Summary)| figures.step_time < best.step_time;
+        if figures.fits && best.as_ref().is_none_or(is_faster) {
+            best = Some((apart, plan, figures));
         }
     }
-    let (_, found, summary) = best?;
-    let changes = changes(scenario, &found);
-    Some(NearestPlan { scenario: found, summary, changes })
+    let found = best.map(|(_, found, summary)| {
+        let changes = changes(plans.scenario, &found);
+        NearestPlan { scenario: found, summary, changes }
+    });
+    ([compared, evaluated], found)
 }
 
 /// The nearest scenario to one that cannot be laid out, or that cannot keep its global batch: a file with the edits that
@@ -74,6 +82,16 @@ pub fn nearest_possible(
     known: &Scenario,
     wanted: &[Edit],
 ) -> Option<Candidate> {
+    possible_of(library, file, known, wanted).1
+}
+
+/// The same, with how many edits were tried.
+fn possible_of(
+    library: &Library,
+    file: &ScenarioFile,
+    known: &Scenario,
+    wanted: &[Edit],
+) -> (usize, Option<Candidate>) {
     let adviser = Adviser { library, file, scenario: known, any_plan: false };
     let own = |field: Field| wanted.iter().find(|edit| edit.field == field);
     // Neither the machine nor its size changes unasked; accumulation follows from a batch that is held.
@@ -98,14 +116,16 @@ pub fn nearest_possible(
         });
         values.map(move |value| Edit { field, value })
     };
-    let possible = |edits: Vec<Edit>| {
+    let mut tried = 0;
+    let mut possible = |edits: Vec<Edit>| {
+        tried += 1;
         let all = wanted.iter().chain(&edits).cloned().collect();
         let Candidate { scenario, .. } = adviser.candidate(all)?;
         Some(Candidate { edits, scenario })
     };
     let fields: Vec<Vec<Edit>> = fields.map(|field| edits(field).collect()).collect();
-    let one = fields.iter().flatten().find_map(|edit| possible(vec![edit.clone()]));
-    one.or_else(|| {
+    let one = fields.iter().flatten().take(MOST_TRIED / 2).find_map(|edit| possible(vec![edit.clone()]));
+    let found = one.or_else(|| {
         let near = |edits: &'_ Vec<Edit>| edits.iter().take(NEAR).cloned().collect::<Vec<_>>();
         let near: Vec<Vec<Edit>> = fields.iter().map(near).collect();
         let pairs =
@@ -114,77 +134,136 @@ pub fn nearest_possible(
             .flat_map(|(firsts, others)| {
                 firsts.iter().flat_map(move |one| others.iter().map(move |other| [one, other]))
             })
+            .take(MOST_TRIED / 2)
             .find_map(|pair| possible(pair.map(Edit::clone).to_vec()))
-    })
+    });
+    (tried, found)
+}
+
+/// Values that a program may have in place of one that it lacks, by their index.
+struct Replacement<'a> {
+    values: Vec<usize>,
+    put: Box<dyn Fn(&mut Plan, usize) + 'a>,
+}
+
+impl<'a> Replacement<'a> {
+    fn of<T: 'a>(values: impl IntoIterator<Item = T>, put: impl Fn(&mut Plan, &T) + 'a) -> Self {
+        let all: Vec<T> = values.into_iter().collect();
+        Self { values: (0..all.len()).collect(), put: Box::new(move |plan, at| put(plan, &all[at])) }
+    }
+
+    fn one(put: impl Fn(&mut Plan) + 'a) -> Self {
+        Self::of([()], move |plan, ()| put(plan))
+    }
+
+    /// All ways to shard the state over one device, the levels, all ranks or as many ranks as a part has now.
+    fn placed(plan: &Plan) -> Self {
+        let sharding = &plan.sharding;
+        let mut extents = vec![Extent::Device, Extent::Innermost, Extent::Node, Extent::System];
+        for own in [&sharding.weights, &sharding.gradients, &sharding.optimizer] {
+            if !extents.contains(own) {
+                extents.push(own.clone());
+            }
+        }
+        let count = extents.len();
+        let put = move |plan: &mut Plan, at: usize| {
+            plan.operators.clear();
+            let [weights, gradients, optimizer] =
+                [at / count / count, at / count % count, at % count].map(|extent| extents[extent].clone());
+            let to = &mut plan.sharding;
+            (to.weights, to.gradients, to.optimizer) = (weights, gradients, optimizer);
+        };
+        Self { values: (0..count * count * count).collect(), put: Box::new(put) }
+    }
+
+    /// In place of a field; `None` where nothing can stand for what it says: adapters train another model.
+    fn for_field(field: Field, plan: &Plan) -> Option<Self> {
+        Some(match field {
+            Field::Tensor => Self::one(|plan| plan.tensor = 1),
+            Field::Context => Self::one(|plan| plan.context = 1),
+            Field::ExpertOverlap => Self::one(|plan| plan.experts.overlap = false),
+            Field::Pipeline => Self::one(|plan| (plan.pipeline, plan.stages_per_rank) = (1, 1)),
+            Field::Accumulation => Self::one(|plan| plan.accumulation = Accumulation::Standard),
+            Field::Schedule => Self::of(Schedule::ALL.iter().copied(), |plan, schedule| {
+                let stages = if schedule.rules().virtual_stages { plan.stages_per_rank } else { 1 };
+                (plan.schedule, plan.stages_per_rank) = (*schedule, stages);
+            }),
+            Field::Recompute => {
+                let modes = [Recompute::Full, Recompute::Selective, Recompute::None];
+                Self::of(modes, |plan, mode| plan.recompute = *mode)
+            }
+            Field::Precision => Self::of(Precision::ALL.iter().copied(), |plan, precision| plan.precision = *precision),
+            Field::Offload => Self::of(Offload::ALL.iter().copied(), |plan, offload| plan.offload = *offload),
+            Field::Qwz => Self::one(|plan| plan.sharding.wire.weights = Format::Bf16),
+            Field::Qgz => Self::one(|plan| {
+                plan.sharding.wire.gradients = Format::Bf16;
+                plan.sharding.two_hop_gradients = false;
+            }),
+            Field::Hpz => Self::one(|plan| plan.sharding.secondary = None),
+            Field::Strategy => Self::placed(plan),
+            _ => return None,
+        })
+    }
+}
+
+/// The plans with which each field that a program lacks has another value: a product, of which each plan is made when it is
+/// asked for.
+struct Replacements<'a> {
+    scenario: &'a Scenario,
+    name: &'a str,
+    runs: &'a Runs,
+    fields: Vec<Replacement<'a>>,
+}
+
+impl<'a> Replacements<'a> {
+    fn new(scenario: &'a Scenario, name: &'a str, runs: &'a Runs) -> Option<Self> {
+        let lacks = scenario.lacks_of(name, runs);
+        let lacking = || Field::all().filter(|field| lacks_field(&lacks, *field));
+        let mut fields: Vec<(Field, Replacement)> = Vec::new();
+        for field in lacking() {
+            fields.push((field, Replacement::for_field(field, &scenario.plan)?));
+        }
+        // Where the mesh has no choice, what else the program lacks is judged on the mesh that it has.
+        let mut base = scenario.clone();
+        for (_, one) in fields.iter().filter(|(_, one)| one.values.len() == 1) {
+            (one.put)(&mut base.plan, 0);
+        }
+        for (field, several) in fields.iter_mut().filter(|(_, one)| one.values.len() > 1) {
+            let Replacement { values, put } = several;
+            values.retain(|value| {
+                let mut with = base.clone();
+                put(&mut with.plan, *value);
+                !lacks_field(&with.lacks_of(name, runs), *field)
+            });
+        }
+        let mut fields: Vec<Replacement> = fields.into_iter().map(|(_, replacement)| replacement).collect();
+        if !lacks_field(&lacks, Field::Recompute) {
+            let again = [None, Some(Recompute::Selective), Some(Recompute::Full)];
+            fields.push(Replacement::of(again, |plan, mode| plan.recompute = mode.unwrap_or(plan.recompute)));
+        }
+        Some(Self { scenario, name, runs, fields })
+    }
+
+    /// How many plans there are, possible or not.
+    fn count(&self) -> usize {
+        self.fields.iter().map(|field| field.values.len()).product()
+    }
+
+    /// The plan of an index below their count, where the program can run it.
+    fn plan(&self, index: usize) -> Option<Scenario> {
+        let (mut found, mut each) = (self.scenario.clone(), self.count());
+        for Replacement { values, put } in &self.fields {
+            each /= values.len();
+            put(&mut found.plan, values[index / each % values.len()]);
+        }
+        found.settle_batch();
+        let is_possible = found.layout().is_ok() && found.keeps_batch().is_ok();
+        (is_possible && found.lacks_of(self.name, self.runs).is_empty()).then_some(found)
+    }
 }
 
 fn lacks_field(lacks: &[Problem], field: Field) -> bool {
     lacks.iter().any(|lack| lack.field == field.path())
-}
-
-/// Copies of a plan, each with another value of a field that a program may have instead.
-fn replaced(plan: &Scenario, field: Field, runs: &Runs) -> Vec<Scenario> {
-    let with = |change: &dyn Fn(&mut Scenario)| {
-        let mut other = plan.clone();
-        change(&mut other);
-        other
-    };
-    match field {
-        Field::Tensor => vec![with(&|other| other.plan.tensor = 1)],
-        Field::Context => vec![with(&|other| other.plan.context = 1)],
-        Field::ExpertOverlap => vec![with(&|other| other.plan.experts.overlap = false)],
-        Field::Pipeline => vec![with(&|other| (other.plan.pipeline, other.plan.stages_per_rank) = (1, 1))],
-        Field::Accumulation => vec![with(&|other| other.plan.accumulation = Accumulation::Standard)],
-        Field::Schedule => {
-            let known = Schedule::ALL.iter().filter(|schedule| runs.schedules(**schedule));
-            let stages =
-                |schedule: Schedule| if schedule.rules().virtual_stages { plan.plan.stages_per_rank } else { 1 };
-            let change = |schedule: &Schedule| {
-                let (schedule, stages) = (*schedule, stages(*schedule));
-                with(&|other| (other.plan.schedule, other.plan.stages_per_rank) = (schedule, stages))
-            };
-            known.map(change).collect()
-        }
-        Field::Recompute => {
-            let modes = [Recompute::Full, Recompute::Selective, Recompute::None];
-            modes.into_iter().map(|mode| with(&|other| other.plan.recompute = mode)).collect()
-        }
-        Field::Precision => {
-            Precision::ALL.iter().map(|precision| with(&|other| other.plan.precision = *precision)).collect()
-        }
-        Field::Offload => Offload::ALL.iter().map(|offload| with(&|other| other.plan.offload = *offload)).collect(),
-        Field::Qwz => vec![with(&|other| other.plan.sharding.wire.weights = Format::Bf16)],
-        Field::Qgz => vec![with(&|other| {
-            other.plan.sharding.wire.gradients = Format::Bf16;
-            other.plan.sharding.two_hop_gradients = false;
-        })],
-        Field::Hpz => vec![with(&|other| other.plan.sharding.secondary = None)],
-        _ => placed(plan),
-    }
-}
-
-/// Copies of a plan, sharded in every way over one device, the levels, all ranks or as many ranks as a part has now.
-fn placed(plan: &Scenario) -> Vec<Scenario> {
-    let sharding = &plan.plan.sharding;
-    let mut extents = vec![Extent::Device, Extent::Innermost, Extent::Node, Extent::System];
-    for own in [&sharding.weights, &sharding.gradients, &sharding.optimizer] {
-        if !extents.contains(own) {
-            extents.push(own.clone());
-        }
-    }
-    let mut found = Vec::new();
-    for weights in &extents {
-        for gradients in &extents {
-            for optimizer in &extents {
-                let mut other = plan.clone();
-                other.plan.operators.clear();
-                let to = &mut other.plan.sharding;
-                (to.weights, to.gradients, to.optimizer) = (weights.clone(), gradients.clone(), optimizer.clone());
-                found.push(other);
-            }
-        }
-    }
-    found
 }
 
 /// The distance between two plans: the number of fields that differ, and of doublings between their numbers of ranks.
@@ -280,5 +359,56 @@ mod tests {
         let layout = found.scenario.layout().expect("a layout");
         assert_eq!((layout.weights, layout.gradients, layout.optimizer), (1, 1, 1));
         assert_eq!(found.changes, ["optimizer_over node -> device"]);
+    }
+
+    /// Nothing stands for adapters, which a program without them lacks: no plan is made, where 64 copies of each were for every
+    /// field beside it.
+    #[test]
+    fn what_nothing_can_stand_for_has_no_nearest_plan() {
+        let library = Library::embedded();
+        let (_, scenario) = scenario(
+            &library,
+            "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"llama-3.1-8b\"\nstrategy = \"zero2\"\n\
+             [plan]\nnodes = 4\ntensor = 2\nweights_over = \"2\"\ngradients_over = \"4\"\noptimizer_over = \"16\"\n\
+             train = \"lora\"\npaged_optimizer = true\noffload = \"checkpoints\"\nrecompute = \"full\"\n",
+        );
+        let runs = Runs { features: Some(Vec::new()), ..Runs::default() };
+        let lacks = scenario.lacks_of("it", &runs);
+        assert!(lacks_field(&lacks, Field::Train) && lacks_field(&lacks, Field::Tensor), "{lacks:?}");
+        assert!(Replacements::new(&scenario, "it", &runs).is_none());
+        assert_eq!(nearest_plan(&scenario, "it", &runs, &mut Workspace::default()), None);
+    }
+
+    /// A program that lacks all of a plan that has a replacement: 7 extents of each part of the state, which has three, make
+    /// 343 plans beside each schedule, precision and offload that it has, and each with three kinds of recompute.
+    #[test]
+    fn no_search_for_the_nearest_is_larger_than_its_bounds() {
+        let library = Library::embedded();
+        let (file, scenario) = scenario(
+            &library,
+            "format = 1\ncluster = \"b200-dgx\"\nstack = \"ideal\"\nmodel = \"llama-3.1-8b\"\nstrategy = \"zero2\"\n\
+             [plan]\nnodes = 4\npipeline = 2\nschedule = \"breadth-first\"\nstages_per_rank = 2\naccumulate = 4\nprecision = \"nvfp4\"\n\
+             weights_over = \"2\"\ngradients_over = \"4\"\noptimizer_over = \"16\"\noffload = \"all\"\nrecompute = \"0.3\"\n",
+        );
+        let runs = Runs {
+            schedules: Some(vec![Schedule::GPipe, Schedule::OneForwardOneBackward, Schedule::Interleaved]),
+            precisions: Some(vec![Precision::Bf16, Precision::Fp16, Precision::Fp32]),
+            offload: Some(vec![Offload::None, Offload::Optimizer, Offload::State]),
+            recompute: Some(vec![crate::stack::RecomputeKind::Full]),
+            shards: Some(vec![
+                "device/device/system".parse().expect("a pattern"),
+                "system/system/system".parse().expect("a pattern"),
+            ]),
+            ..Runs::default()
+        };
+        let plans = Replacements::new(&scenario, "it", &runs).expect("replacements");
+        let ([compared, evaluated], found) = nearest_of(&plans, &mut Workspace::default());
+        assert!(compared <= MOST_COMPARED && evaluated <= MOST_EVALUATED, "{compared} {evaluated}");
+        assert!(evaluated > 0 && compared > 100, "{compared} {evaluated}");
+        assert!(found.expect("a plan").scenario.lacks_of("it", &runs).is_empty());
+        // Two fields that each need another one of their own: every pair of the nearest values is tried at most.
+        let wanted = [Edit::new(Field::Tensor, 7), Edit::new(Field::Context, 5), Edit::new(Field::Pipeline, 11)];
+        let (tried, none) = possible_of(&library, &file, &scenario, &wanted);
+        assert!(none.is_none() && tried <= MOST_TRIED, "{tried}");
     }
 }

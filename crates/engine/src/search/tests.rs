@@ -36,6 +36,8 @@ fn values_are_lists_powers_of_two_or_steps() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
     assert!(read("nodes=1..4000000:1").is_err(), "too many values");
+    // A list of ranges is refused when it is full: each of these has 65,536 values, all of them a thousand times as many.
+    assert!(read(&format!("micro-batch={}1", "1..65536:1,".repeat(1000))).is_err(), "too many values");
 }
 
 fn sweep() -> Sweep {

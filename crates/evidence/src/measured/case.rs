@@ -14,8 +14,9 @@ use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{Compile, Format};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Stack;
-use shardscope_engine::units::{Bytes, BytesPerSecond};
+use shardscope_engine::units::{Bytes, BytesPerSecond, Seconds};
 
 use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
@@ -102,14 +103,15 @@ impl Case {
 
     /// The case of a row, or why there is none.
     pub fn new(row: &MeasuredRow, library: &Library) -> Result<Self, String> {
-        let step_time = match row.text("scored") {
-            "no" => None,
-            _ => row.number("step_time_s")?.filter(|seconds| *seconds > 0.0),
-        };
+        let sound =
+            |column: &str, figure: OwnFigure| figure.sound().map_err(|what| row.wrong(column, &format!("not {what}")));
+        let stated = row.number("step_time_s")?.filter(|seconds| *seconds > 0.0);
+        stated.map(|seconds| sound("step_time_s", OwnFigure::StepTime(Seconds::new(seconds)))).transpose()?;
+        let step_time = stated.filter(|_| row.text("scored") != "no");
         let peak = peak(row)?;
+        peak.map(|peak| sound("metric_peak_mem_gb", OwnFigure::Peak(peak.bytes))).transpose()?;
         if step_time.is_none() && peak.is_none() {
-            let timed = row.number("step_time_s")?.is_some_and(|seconds| seconds > 0.0);
-            return Err(if timed {
+            return Err(if stated.is_some() {
                 "'scored' is no, so that its step time is not compared; write yes to compare it".to_owned()
             } else {
                 "has nothing to compare; write seconds into 'step_time_s', or GiB into 'metric_peak_mem_gb'".to_owned()

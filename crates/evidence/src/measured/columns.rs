@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use shardscope_library::text::csv::inert;
+
 use super::row::NEEDED;
 
 /// A column: its name, what the example has there, and what it means.
@@ -113,12 +115,13 @@ pub fn table(rows: &[BTreeMap<String, String>]) -> String {
     lines.map(|cells| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// A cell as CSV has it. What begins with # would be a comment at the head of a line.
+/// A cell as CSV has it, and as no spreadsheet computes it. What begins with # would be a comment at the head of a line.
 fn quoted(cell: &str) -> String {
+    let cell = inert(cell);
     if cell.contains(['"', ',', '#', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {
-        cell.to_owned()
+        cell.into_owned()
     }
 }
 
@@ -182,5 +185,18 @@ mod tests {
         let text = template().replace(",fsdp,", ",magic,");
         let (_, skipped) = cases(&read("rows.csv", &text).0, &shardscope_presets::library());
         assert!(skipped[0].why.contains("'magic' is unknown; write one of ddp, zero1, zero1-hier"), "{skipped:?}");
+    }
+
+    /// A spreadsheet computes what begins with `=`; with an apostrophe before it, it reads back as it was.
+    #[test]
+    fn an_id_that_would_be_a_formula_is_written_as_text() {
+        let row = |id: &str| BTreeMap::from([("id".to_owned(), id.to_owned())]);
+        let text = table(&[row("=cmd|x"), row("@a,b"), row("plain")]);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert!(
+            lines[0].starts_with("'=cmd|x,") && lines[1].starts_with("\"'@a,b\",") && lines[2].starts_with("plain,")
+        );
+        let (rows, unread) = read("rows.csv", &text);
+        assert_eq!((rows[0].id(), rows[1].id(), unread), ("=cmd|x".to_owned(), "@a,b".to_owned(), Vec::new()));
     }
 }

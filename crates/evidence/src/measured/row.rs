@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::text::no_name;
+use shardscope_library::text::csv::meant;
 
 /// One row of a file. Columns that nothing asks for are kept and ignored.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +42,9 @@ const METHOD: &str = "method";
 
 /// Columns that name something.
 const NAMES: [&str; 6] = ["id", "group", "cluster", "stack", "strategy_class", "model"];
+
+/// The most letters of a cell that a message repeats.
+const MOST_QUOTED: usize = 60;
 
 /// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
 const MOST: u32 = 1 << 24;
@@ -86,7 +90,7 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
                     file: Arc::clone(&name),
                     line: record.position().map_or(0, csv::Position::line),
                     columns: Arc::clone(&columns),
-                    cells: record.iter().map(str::to_owned).collect(),
+                    cells: record.iter().map(|cell| meant(cell).to_owned()).collect(),
                 };
                 match NAMES.iter().find_map(|column| Some((column, no_name(row.text(column))?))) {
                     None => rows.push(row),
@@ -164,6 +168,8 @@ impl MeasuredRow {
     /// Says where a cell is and what is wrong with it.
     pub fn wrong(&self, column: &str, what: &str) -> String {
         let (file, line) = (&self.file, self.line);
-        printable(&format!("{file}:{line}: column '{column}': '{}' is {what}", self.text(column)))
+        let (cell, cut) = (self.text(column), self.text(column).char_indices().nth(MOST_QUOTED));
+        let cell = cut.map_or_else(|| cell.to_owned(), |(end, _)| format!("{}...", &cell[..end]));
+        printable(&format!("{file}:{line}: column '{column}': '{cell}' is {what}"))
     }
 }

@@ -66,7 +66,7 @@ impl CollectiveLaw {
             return None;
         }
         // Two ranks on each host of eight devices are every fourth device.
-        let group = Group { stride: if apart { node / each } else { 1 }, size: spread.ranks };
+        let group = Group::new(if apart { node / each } else { 1 }, spread.ranks);
         let rates = Rates::new(scenario, &Factors::default());
         // The outermost level that the ranks cross is the one that is measured: those inside it are as they were fitted
         // before.

@@ -155,10 +155,10 @@ fn a_law_that_is_known_is_found_again() {
     assert!(measured.ramp.is_none_or(|ramp| ramp.time.get() < 0.3e-6), "{measured:?}");
     assert_eq!(found.cluster.levels[1].measured, None);
     // 1 GiB: 29 us + 2^30 x 7/8 / 300 GB/s = 29 + 3131.7 us.
-    let time = gather(&found, "h100-80gb-dgx", Group { stride: 1, size: 8 }, libm::exp2(30.0));
+    let time = gather(&found, "h100-80gb-dgx", Group::new(1, 8), libm::exp2(30.0));
     assert!((time / 3160.7 - 1.0).abs() < 0.002, "{time}");
     // Four of the eight: 8 + 3 x 3 us + 2^30 x 3/4 / 300 GB/s = 17 + 2684.4 us.
-    let time = gather(&found, "h100-80gb-dgx", Group { stride: 1, size: 4 }, libm::exp2(30.0));
+    let time = gather(&found, "h100-80gb-dgx", Group::new(1, 4), libm::exp2(30.0));
     assert!((time / 2701.4 - 1.0).abs() < 0.002, "{time}");
 }
 
@@ -188,7 +188,7 @@ fn the_times_of_a_log_come_out_again() {
         let rows: Vec<BenchmarkRow> = gathers.flat_map(|run| run.rows).filter(|row| row.size > 0.0).collect();
         assert!(rows.len() >= 20, "{}", log.0);
         for row in rows {
-            let time = gather(&found, cluster, Group { stride: 1, size: 8 }, row.size);
+            let time = gather(&found, cluster, Group::new(1, 8), row.size);
             assert!((time / row.micros - 1.0).abs() < most, "{}:{}: {time} for {}", log.0, row.line, row.micros);
         }
     }
@@ -206,7 +206,7 @@ fn both_levels_are_measured_by_logs_of_both() {
     assert!(source.contains("h100-n10-g8.log:") && source.contains("80 ranks on 10 hosts"), "{source}");
     for run in text::runs(TEN.0, TEN.1).into_iter().filter(|run| run.named == Some(TimedCollective::AllGather)) {
         for row in run.rows.iter().filter(|row| row.size > 5e8) {
-            let time = gather(&found.made, "h100-80gb-dgx", Group { stride: 1, size: 80 }, row.size);
+            let time = gather(&found.made, "h100-80gb-dgx", Group::new(1, 80), row.size);
             assert!((time / row.micros - 1.0).abs() < 0.15, "{}: {time} for {}", row.line, row.micros);
         }
     }
@@ -227,7 +227,7 @@ fn all_reduces_count_only_where_that_is_asked_for() {
         let rows = text::runs(log.0, log.1).into_iter().flat_map(|run| run.rows);
         for row in rows.filter(|row| row.size >= 67_108_864.0) {
             let payload = Payload::plain(Count::new(row.size / 4.0), Format::Fp32);
-            let time = rates.all_reduce(payload, Group { stride: 1, size: 8 }).time.get() * 1e6;
+            let time = rates.all_reduce(payload, Group::new(1, 8)).time.get() * 1e6;
             assert!((time / row.micros - 1.0).abs() < 0.1, "{}:{}: {time} for {}", log.0, row.line, row.micros);
         }
     }

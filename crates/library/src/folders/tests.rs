@@ -180,3 +180,23 @@ fn what_is_broken_on_disk_stays_as_it_was_and_is_named_with_its_line() {
     fs::remove_file(&path).unwrap();
     assert!(reload(&library).0.model("mine").is_err(), "a file that is gone is gone");
 }
+
+/// Of 3,000 stacks of which each is like the next, all but the last 33 are refused; each is read once, whatever it is called.
+#[test]
+fn a_chain_of_presets_is_bounded_and_read_in_one_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let head = "format = 1\nname = 'Ours'\nsource = 'made up'\n";
+    for number in 0..3000_u32 {
+        let like = if number == 2999 { "nemo-2025".to_owned() } else { format!("s{:04}", number + 1) };
+        write(folder.path(), &format!("stacks/s{number:04}.toml"), &format!("{head}like = '{like}'\n"));
+    }
+    let (library, warnings) = with_folders(embedded(), None, &[folder.path().to_owned()]);
+    assert_eq!(warnings.len(), 3000 - 33);
+    assert!(library.stack("s2967").is_ok() && library.stack("s2966").is_err());
+    assert!(warnings.iter().any(|warning| warning.to_string().contains("of which each is like the next")));
+    // Two that are each like the other are neither.
+    let circle = tempfile::tempdir().unwrap();
+    write(circle.path(), "stacks/a.toml", &format!("{head}like = 'b'\n"));
+    write(circle.path(), "stacks/b.toml", &format!("{head}like = 'a'\n"));
+    assert_eq!(with_folders(embedded(), None, &[circle.path().to_owned()]).1.len(), 2);
+}

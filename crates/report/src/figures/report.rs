@@ -14,6 +14,7 @@ mod measured;
 mod plan;
 mod published;
 mod search;
+mod setbacks;
 mod support;
 mod sweep;
 mod text;

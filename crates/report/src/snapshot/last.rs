@@ -86,6 +86,10 @@ impl SessionFile {
     }
 
     fn open_last(&self, library: &Library) -> Option<Result<LastSession, String>> {
+        // A pipe would be waited for before anything is on the screen.
+        if self.path.metadata().is_ok_and(|facts| !facts.is_file()) {
+            return Some(Err(format!("{}: it is no regular file; take it away", self.path.display())));
+        }
         let opened = match open(&self.path.display().to_string(), library) {
             Err(OpenError::Io { error, .. }) if error.kind() == ErrorKind::NotFound => return None,
             opened => opened.map_err(|error| error.to_string()),

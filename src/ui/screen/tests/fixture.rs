@@ -127,7 +127,8 @@ pub(super) fn pipeline() -> App {
     summary.memory = stages[0];
     let trace = trace.in_order();
     let details = Details { slowed: trace.slowed(), ..details(&app.scenario) };
-    let evaluation = Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band: None, details };
+    let evaluation =
+        Evaluation { summary, stages, trace, elasticity: Vec::new(), setbacks: Vec::new(), error_band: None, details };
     app.receive(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app
 }
@@ -283,6 +284,7 @@ fn evaluation() -> Evaluation {
             felt(Property::PeakFlop, 0.32, 0.031),
             felt(Property::LevelLatency(2), -0.02, 0.002),
         ],
+        setbacks: Vec::new(),
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
         details: Details::default(),
     }

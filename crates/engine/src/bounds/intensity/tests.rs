@@ -279,7 +279,7 @@ fn the_verdict_is_the_programs_own_gather() {
     let (rates, parameters) =
         (Rates::new(&scenario, &Factors::default()), scenario.model.layer_parameters(LayerKind::default()) as f64);
     let payload = Payload::plain(Count::new(parameters), Format::Bf16);
-    let gather = rates.gather(payload, Group { stride: 1, size: 8 }).time.get();
+    let gather = rates.gather(payload, Group::new(1, 8)).time.get();
     let forward = FORWARD * parameters * 1024.0 / scenario.cluster.device.peak.bf16.expect("a peak").get();
     assert_close(gather / forward, row(&scenario, TransferKind::PartitionedState).slowdown() * 7.0 / 8.0);
 }

@@ -144,7 +144,7 @@ fn a_ring_has_the_rates_of_its_group() {
     let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
     calibration.latency = 1.0;
     let rates = Rates::new(&scenario, &Factors::default());
-    let ring = Ring::new(&rates, Group { stride: 1, size: 4 });
+    let ring = Ring::new(&rates, Group::new(1, 4));
     let pass = ring.pass(Bytes::new(8e8), 2.0).get();
     assert!((pass / (2.0 * 3e-6 + 6e8 / 100e9) - 1.0).abs() < 1e-9, "{pass}");
     assert_eq!(Ring { ranks: 1, ..ring }.pass(Bytes::new(8e8), 1.0), Seconds::ZERO);

@@ -129,7 +129,7 @@ impl Rates<'_> {
         let reached = self.calibrated.efficiency.wire_trees.unwrap_or(1.0);
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             // A tree over 8 nodes is three hops deep, where a ring over them takes seven.
-            let joined = f64::from(span.members / inside);
+            let joined = f64::from(span.members.div_ceil(inside));
             hops += if level < self.beyond_node { joined - 1.0 } else { libm::ceil(libm::log2(joined)) } * span.latency;
             inside = span.members;
             // From the ring's `(n - 1) / n` of the payload to what the busiest of the tree's members sends.
@@ -194,9 +194,9 @@ impl Rates<'_> {
         let mut inside = 1;
         // A gather of 64 MB over 8 nodes of 8: inside a node all 64 MB arrive, in 8 pieces; across nodes each of the 8
         // columns carries the 8 MB that its members own.
-        for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
+        for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             // Each rank inside has a column of its own across: the first of every inner group, the second, and so on.
-            let across = Group { stride: group.stride * inside, size: span.members / inside };
+            let across = self.network.across(level, group, inside, span.members.div_ceil(inside));
             total = total + stage(inside, across);
             inside = span.members;
         }

@@ -22,7 +22,7 @@ fn a_flat_ring_is_as_slow_as_its_slowest_level() {
     let rates = rates(&scenario);
     // 8 ranks on 2 nodes, 80 MB: each receives 70 MB. All four devices of a node share the ring's way
     // out: 4 x 10 GB/s. 70 MB / 40 GB/s = 1.75 ms; 7 hops of 1 us, one of them between the nodes.
-    let transfer = rates.gather(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 });
+    let transfer = rates.gather(payload(40e6, Format::Bf16), Group::new(1, 8));
     close(transfer.received, 70e6);
     close(transfer.time, 70e6 / 40e9 + 7e-6);
     close(transfer.parts().steps, 7e-6);
@@ -42,7 +42,7 @@ fn a_flat_ring_is_as_slow_as_its_slowest_level() {
 fn one_rank_per_node_has_one_port() {
     let scenario = testing::scenario();
     // Devices 0 and 4: 40 MB of 80 MB over 10 GB/s.
-    let transfer = rates(&scenario).gather(payload(40e6, Format::Bf16), Group { stride: 4, size: 2 });
+    let transfer = rates(&scenario).gather(payload(40e6, Format::Bf16), Group::new(4, 2));
     close(transfer.time, 40e6 / 10e9);
     assert_eq!(transfer.busy[0], Seconds::ZERO);
 }
@@ -50,7 +50,7 @@ fn one_rank_per_node_has_one_port() {
 #[test]
 fn an_all_reduce_is_two_passes_or_a_tree() {
     let mut scenario = with_latency();
-    let group = Group { stride: 1, size: 8 };
+    let group = Group::new(1, 8);
     let ring = rates(&scenario).all_reduce(payload(40e6, Format::Bf16), group);
     close(ring.time, 2.0 * (70e6 / 40e9 + 7e-6));
     // A small one: the tree's 2 (3 + log2 2) hops beat the ring's 14.
@@ -63,7 +63,7 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     close(tree.time, 8e-6 + 20.0 / 40e9);
     close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 8e-6 + 80e6 / 40e9);
     // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
-    let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
+    let large = rates.all_reduce(payload(40e6, Format::Bf16), Group::new(1, 16));
     assert_eq!(large.algorithm, CollectiveAlgorithm::Ring);
 }
 
@@ -75,7 +75,7 @@ fn small_messages_take_the_protocols_of_low_latency_inside_a_node() {
     let mut scenario = with_latency();
     Arc::make_mut(&mut scenario.stack).collectives.protocols = vec![Protocol::Simple, Protocol::Ll128, Protocol::Ll];
     let rates = rates(&scenario);
-    let gather = |bytes: f64, size: u32| rates.gather(payload(bytes / 2.0, Format::Bf16), Group { stride: 1, size });
+    let gather = |bytes: f64, size: u32| rates.gather(payload(bytes / 2.0, Format::Bf16), Group::new(1, size));
     let [small, middling, large] = [40e3, 400e3, 40e6].map(|bytes| gather(bytes, 4));
     assert_eq!([small, middling, large].map(|it| it.protocol), [Protocol::Ll, Protocol::Ll128, Protocol::Simple]);
     close(small.time, 3e-6 * 0.6 / 3.4 + 2.0 * 30e3 / 100e9);
@@ -90,7 +90,7 @@ fn small_messages_take_the_protocols_of_low_latency_inside_a_node() {
 #[test]
 fn switches_that_add_up_take_each_byte_once() {
     let mut scenario = with_latency();
-    let (payload, group) = (payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
+    let (payload, group) = (payload(40e6, Format::Bf16), Group::new(1, 16));
     let algorithm = |scenario: &Scenario| rates(scenario).all_reduce(payload, group).algorithm;
     assert_eq!(algorithm(&scenario), CollectiveAlgorithm::Ring);
     Arc::make_mut(&mut scenario.cluster).levels[1].sharp = true;
@@ -99,15 +99,12 @@ fn switches_that_add_up_take_each_byte_once() {
     close(summed.time, 1.2e-3 + 6e-6 + 2e-3 + 2e-6);
     close(summed.bytes[1], 20e6);
     // A group inside a node has nothing to do with the switches between nodes.
-    let inside = rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 });
+    let inside = rates(&scenario).all_reduce(payload, Group::new(1, 4));
     assert_eq!(inside.algorithm, CollectiveAlgorithm::Ring);
     // A node whose switches add up reaches more than rings do: 1.25 for 1.
     Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_all_reduce =
         Some(1.25);
-    assert_eq!(
-        rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 }).algorithm,
-        CollectiveAlgorithm::NodeSwitches
-    );
+    assert_eq!(rates(&scenario).all_reduce(payload, Group::new(1, 4)).algorithm, CollectiveAlgorithm::NodeSwitches);
 }
 
 /// Trees over two nodes of 4 send 20 MB of 20 out of a node in 20 / 40 = 0.5 ms; at a quarter of the rings' rate that is 2 ms,
@@ -115,7 +112,7 @@ fn switches_that_add_up_take_each_byte_once() {
 #[test]
 fn trees_that_reach_less_than_rings_are_slower() {
     let mut scenario = with_latency();
-    let (payload, group) = (payload(10e6, Format::Bf16), Group { stride: 1, size: 8 });
+    let (payload, group) = (payload(10e6, Format::Bf16), Group::new(1, 8));
     Arc::make_mut(&mut scenario.stack).collectives.all_reduce =
         vec![AllReduceAlgorithm::Ring, AllReduceAlgorithm::Tree];
     assert_eq!(rates(&scenario).all_reduce(payload, group).algorithm, CollectiveAlgorithm::Tree);
@@ -134,7 +131,7 @@ fn aggregated_trees_serve_one_rank_of_each_node() {
     Arc::make_mut(&mut scenario.stack).collectives.gather = vec![GatherAlgorithm::Ring, GatherAlgorithm::Pat];
     let rates = rates(&scenario);
     let [alone, paired] = [(4, 64), (2, 128)].map(|(stride, size)| {
-        let small = rates.gather(payload(10.0, Format::Bf16), Group { stride, size });
+        let small = rates.gather(payload(10.0, Format::Bf16), Group::new(stride, size));
         (small.algorithm, small.time)
     });
     assert_eq!((alone.0, paired.0), (CollectiveAlgorithm::Pat, CollectiveAlgorithm::Ring));
@@ -146,7 +143,7 @@ fn a_hierarchical_gather_crosses_nodes_once() {
     let mut scenario = with_latency();
     Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
     // 8 bytes: flat 7 hops; level by level 1 hop between nodes and 3 inside.
-    let transfer = rates(&scenario).gather(payload(4.0, Format::Bf16), Group { stride: 1, size: 8 });
+    let transfer = rates(&scenario).gather(payload(4.0, Format::Bf16), Group::new(1, 8));
     assert_eq!(transfer.algorithm, CollectiveAlgorithm::Hierarchical);
     // Across: 2 bytes of payload per column, half received, 10 GB/s. Inside: 8 bytes, 6 received, 100 GB/s.
     close(transfer.time, 4e-6 + 1.0 / 10e9 + 6.0 / 100e9);
@@ -156,7 +153,7 @@ fn a_hierarchical_gather_crosses_nodes_once() {
 fn two_hops_send_each_byte_across_once() {
     let scenario = testing::scenario();
     let rates = rates(&scenario);
-    let group = Group { stride: 1, size: 8 };
+    let group = Group::new(1, 8);
     // int4, 80 MB. One hop: each device sends 10 MB to each of 4 devices of the other node.
     let one = rates.all_to_all(payload(160e6, Format::Int4), group, false);
     close(one.bytes[1], 40e6);
@@ -174,7 +171,7 @@ fn the_first_hop_stays_in_the_node_whatever_levels_it_has() {
     let levels = &mut Arc::make_mut(&mut scenario.cluster).levels;
     levels.insert(0, crate::hardware::Level { name: "package".to_owned(), members: Some(2), ..levels[0].clone() });
     levels[1].members = Some(2);
-    let group = Group { stride: 1, size: 8 };
+    let group = Group::new(1, 8);
     // Nodes of two packages of two; int4, 80 MB: 20 MB to the one neighbour in the package and to each of
     // two beside it, then a quarter of the payload, half of it across.
     let transfer = rates(&scenario).all_to_all(payload(160e6, Format::Int4), group, true);
@@ -186,12 +183,12 @@ fn the_first_hop_stays_in_the_node_whatever_levels_it_has() {
 #[test]
 fn a_broadcast_sends_the_whole_payload_past_every_rank() {
     let scenario = with_latency();
-    let group = Group { stride: 1, size: 8 };
+    let group = Group::new(1, 8);
     let transfer = rates(&scenario).broadcast(payload(40e6, Format::Bf16), group);
     // 80 MB past the nodes' way out at 40 GB/s, and 7 hops.
     close(transfer.time, 80e6 / 40e9 + 7e-6);
     close(transfer.received, 80e6);
-    let alone = rates(&scenario).broadcast(payload(40e6, Format::Bf16), Group { stride: 1, size: 1 });
+    let alone = rates(&scenario).broadcast(payload(40e6, Format::Bf16), Group::new(1, 1));
     assert_eq!(alone, Transfer::default());
 }
 
@@ -199,7 +196,7 @@ fn a_broadcast_sends_the_whole_payload_past_every_rank() {
 fn a_neighbour_in_another_node_is_reached_through_one_port() {
     let scenario = with_latency();
     // Device 0 to device 4: 10 MB at 10 GB/s and one hop; device 0 to device 1: at 100 GB/s.
-    let (nodes, devices) = (Group { stride: 4, size: 2 }, Group { stride: 1, size: 4 });
+    let (nodes, devices) = (Group::new(4, 2), Group::new(1, 4));
     let network = rates(&scenario).network;
     let across = rates(&scenario).send(Bytes::new(10e6), nodes, network.joining(nodes, 0, 1));
     close(across.time, 10e6 / 10e9 + 1e-6);
@@ -212,7 +209,7 @@ fn a_neighbour_in_another_node_is_reached_through_one_port() {
 fn a_neighbour_in_another_package_is_reached_between_packages() {
     let mut scenario = with_latency();
     scenario.cluster = crate::presets::Library::embedded().cluster("mi250x-frontier").expect("a preset");
-    let (rates, pipeline) = (rates(&scenario), Group { stride: 1, size: 4 });
+    let (rates, pipeline) = (rates(&scenario), Group::new(1, 4));
     let busy = |rank: u32| {
         let level = rates.network.joining(pipeline, rank, rank + 1);
         rates.send(Bytes::new(10e6), pipeline, level).busy[level]
@@ -236,7 +233,7 @@ fn scales_that_travel_apart_start_a_collective_each() {
         let mut scenario = with_latency();
         Arc::make_mut(&mut scenario.stack).collectives.separate_scales = separate;
         let payload = Payload { parts: Count::new(4.0), ..payload(8e6, format) };
-        rates(&scenario).gather(payload, Group { stride: 1, size: 4 }).time
+        rates(&scenario).gather(payload, Group::new(1, 4)).time
     };
     // Four more of 3 hops of 1 us.
     assert!(((time(true, Format::Int8) - time(false, Format::Int8)).get() - 4.0 * 3e-6).abs() < 1e-12);
@@ -246,7 +243,7 @@ fn scales_that_travel_apart_start_a_collective_each() {
 #[test]
 fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
     let mut scenario = with(|efficiency| efficiency.wire_all_reduce = Some(1.25));
-    let group = Group { stride: 1, size: 4 };
+    let group = Group::new(1, 4);
     // 8 MB, 6 MB received in each of two passes at 100 GB/s; switches add up at 1.25 times the rate.
     close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 2.0 * 6e6 / 100e9);
     Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
@@ -256,7 +253,7 @@ fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
         .insert("none".to_owned(), Runtime { tensor_collective: Seconds::new(1e-3), ..Runtime::IDEAL });
     close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 1e-3 + 2.0 * 6e6 / 125e9);
     // Across nodes nothing adds up.
-    close(rates(&scenario).all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 }).time, 140e6 / 40e9);
+    close(rates(&scenario).all_reduce(payload(40e6, Format::Bf16), Group::new(1, 8)).time, 140e6 / 40e9);
 }
 
 /// Four ranks cut a product into four pieces: three can have a transfer beside them, of which 0.66 is hidden, 0.495 in all.
@@ -264,7 +261,7 @@ fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
 fn products_cut_into_pieces_hide_part_of_their_transfers_and_move_the_same() {
     let mut scenario = testing::scenario();
     scenario.plan.tensor = 4;
-    let group = Group { stride: 1, size: 4 };
+    let group = Group::new(1, 4);
     scenario.plan.tensor_overlap = true;
     // 8 MB as above: 120 us of reduce-scatter and all-gather.
     let cut = rates(&scenario).tensor_transfers(Count::new(4e6), group);
@@ -285,12 +282,12 @@ fn products_cut_into_pieces_hide_part_of_their_transfers_and_move_the_same() {
 #[test]
 fn copies_may_be_slower_than_the_wire() {
     let mut scenario = testing::scenario();
-    let group = Group { stride: 1, size: 8 };
+    let group = Group::new(1, 8);
     let runtime = Runtime { most_received: Some(BytesPerSecond::new(16e9)), ..Runtime::IDEAL };
     Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
     // 70 MB at 16 GB/s instead of 40; inside a node as ever: 30 MB of 40 at 100 GB/s.
     close(rates(&scenario).gather(payload(40e6, Format::Bf16), group).time, 70e6 / 16e9);
-    close(rates(&scenario).gather(payload(20e6, Format::Bf16), Group { size: 4, ..group }).time, 30e6 / 100e9);
+    close(rates(&scenario).gather(payload(20e6, Format::Bf16), Group::new(1, 4)).time, 30e6 / 100e9);
 }
 
 /// A node of four, measured at 60 GB/s with hops of 3 us and a ramp of 10 us, half of it at 7 MB, gathers 8 MB: 3 hops of
@@ -306,7 +303,7 @@ fn what_was_measured_of_a_level_takes_the_place_of_the_calibration() {
     for efficiency in Arc::make_mut(&mut scenario.calibration).architectures.values_mut() {
         (efficiency.wire_in_node, efficiency.latency) = (0.5, 2.0);
     }
-    let (group, payload) = (Group { stride: 1, size: 4 }, payload(4e6, Format::Bf16));
+    let (group, payload) = (Group::new(1, 4), payload(4e6, Format::Bf16));
     close(rates(&scenario).gather(payload, group).time, 9e-6 + 100e-6 + 10e-6 * 6.0 / 13.0);
     // One after the other: a bucket in two parts passes 3 MB each time.
     let parts = Payload { parts: Count::new(2.0), ..payload };

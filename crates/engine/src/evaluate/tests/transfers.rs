@@ -166,3 +166,37 @@ fn without_overlap_everything_adds_up() {
     close(summary.phases.backward.get(), 8.0 * (backward + 2.0 * pass));
     assert_eq!(summary.bottleneck, Resource::Level(1));
 }
+
+/// However a job lies on one node, nothing of it passes the network.
+#[test]
+fn one_node_has_no_traffic_between_nodes() {
+    let (library, mut workspace) = (Library::embedded(), Workspace::default());
+    let mut evaluated = 0;
+    for cluster in ["rtx4090", "h100-80gb-dgx", "mi300x", "mi250x-frontier", "a100-80gb-nvlink16", "gb200-nvl72"] {
+        for (pipeline, tensor, context) in
+            [1, 2, 3, 4, 8].into_iter().flat_map(|pp| [(pp, 1, 1), (pp, 2, 1), (pp, 1, 2), (pp, 1, 3), (pp, 2, 2)])
+        {
+            for strategy in ["ddp", "zero1", "fsdp", "hsdp"] {
+                // Few devices of a node, too.
+                for devices in [2, 3, 4, 6, 8, 12, 16] {
+                    let text = format!(
+                        "format = 1\ncluster = \"{cluster}\"\nstack = \"default\"\nmodel = \"gemma3-1b\"\nstrategy = \"{strategy}\"\n\
+                         [plan]\ndevices = {devices}\npipeline = {pipeline}\ntensor = {tensor}\ncontext = {context}\nsequence = 1536\n"
+                    );
+                    let file = crate::scenario::file::parse(&text).expect("a scenario");
+                    let scenario = library.resolve(&file).expect("a scenario");
+                    if devices > scenario.cluster.devices_per_node() {
+                        continue;
+                    }
+                    let Ok(summary) = summary(&scenario, &mut workspace) else { continue };
+                    let node = scenario.cluster.level("node").expect("a node");
+                    let beyond =
+                        summary.traffic[node + 1..].iter().map(|level| level.bytes_per_device.get()).sum::<f64>();
+                    assert_eq!(beyond.to_bits(), 0.0_f64.to_bits(), "{text}");
+                    evaluated += 1;
+                }
+            }
+        }
+    }
+    assert!(evaluated > 200, "{evaluated}");
+}

@@ -1,6 +1,7 @@
 //! A figure that users measured on a run of their own: step time, utilisation, peak memory, or memory that ran out.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::evaluate::Summary;
@@ -26,7 +27,30 @@ pub enum OwnFigure {
     },
 }
 
+/// The seconds that a step may have been measured to take: from a microsecond to twelve days.
+const SECONDS: RangeInclusive<f64> = 1e-6..=1e6;
+
+/// The utilisation that may have been measured: from a millionth of the peak on.
+const SHARES: RangeInclusive<f64> = 1e-6..=1.0;
+
+/// The bytes that a device may have been measured to hold: up to a thousand times what any has.
+const BYTES: RangeInclusive<f64> = 1.0..=1e15;
+
 impl OwnFigure {
+    /// The figure, if anything can have been measured so; else what one is.
+    pub fn sound(self) -> Result<Self, &'static str> {
+        let memory = "a peak of memory from 1 B to 1 PB";
+        let (holds, what) = match self {
+            Self::StepTime(time) => (SECONDS.contains(&time.get()), "a time of a step from 1 us to 1e6 s"),
+            Self::Mfu(share) => (SHARES.contains(&share), "a utilisation from 0.0001 % to 100 %"),
+            Self::Peak(peak) => (BYTES.contains(&peak.get()), memory),
+            Self::OutOfMemory { least, needed, room } => {
+                ([least, needed, room].iter().all(|bytes| BYTES.contains(&bytes.get())), memory)
+            }
+        };
+        if holds { Ok(self) } else { Err(what) }
+    }
+
     /// Whether it is about the time of a step, not about memory.
     pub const fn is_of_time(self) -> bool {
         matches!(self, Self::StepTime(_) | Self::Mfu(_))
@@ -73,22 +97,15 @@ impl FromStr for OwnFigure {
                 "'{text}' is no measured figure; write a time like 3.4 s, a utilisation like 38 %, or a peak like 71 GiB"
             )
         };
-        if let Some(percent) = text.trim().strip_suffix('%') {
-            let share = percent.trim().parse::<f64>().map_err(|_| unread())? / 100.0;
-            return if share > 0.0 && share <= 1.0 {
-                Ok(Self::Mfu(share))
-            } else {
-                Err(format!("'{text}' is no utilisation; write one above 0 % and at most 100 %"))
-            };
-        }
-        let sound = |value: f64| value > 0.0 && value.is_finite();
-        if let Ok(time) = text.trim().parse::<Seconds>()
-            && sound(time.get())
-        {
-            return Ok(Self::StepTime(time));
-        }
-        let peak = text.trim().parse::<Bytes>().ok().filter(|peak| sound(peak.get()));
-        peak.map(Self::Peak).ok_or_else(unread)
+        let trimmed = text.trim();
+        let figure = if let Some(percent) = trimmed.strip_suffix('%') {
+            percent.trim().parse::<f64>().ok().map(|percent| Self::Mfu(percent / 100.0))
+        } else if let Ok(time) = trimmed.parse::<Seconds>() {
+            Some(Self::StepTime(time))
+        } else {
+            trimmed.parse::<Bytes>().ok().map(Self::Peak)
+        };
+        figure.ok_or_else(unread)?.sound().map_err(|what| format!("'{text}' cannot have been measured; write {what}"))
     }
 }
 
@@ -116,9 +133,13 @@ mod tests {
         assert_eq!("71 GiB".parse(), Ok(OwnFigure::Peak(71.0 * Bytes::GIB)));
         for (text, why) in [
             ("3.4", "3.4 s"),
-            ("0 s", "3.4 s"),
-            ("-1 s", "3.4 s"),
-            ("0 GiB", "71 GiB"),
+            ("0 s", "from 1 us"),
+            ("-1 s", "from 1 us"),
+            ("1e308 s", "to 1e6 s"),
+            ("1e-320 s", "from 1 us"),
+            ("1e-300 %", "from 0.0001 %"),
+            ("0 GiB", "from 1 B"),
+            ("1e300 GiB", "to 1 PB"),
             ("120 %", "100 %"),
             ("x%", "38 %"),
         ] {

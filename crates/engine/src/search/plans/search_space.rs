@@ -148,6 +148,11 @@ impl SearchSpace {
         Some(kept)
     }
 
+    /// How many combinations the values have that were given to fields.
+    pub fn combinations(&self) -> usize {
+        self.values.values().fold(1, |all, values| all.saturating_mul(values.len()))
+    }
+
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
     pub fn vary(&mut self, axis: Axis) {
         self.fixed.extend(said_by(axis.field));

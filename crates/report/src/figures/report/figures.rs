@@ -18,6 +18,7 @@ use shardscope_engine::units::{Amount, Bytes};
 
 use super::caveats::caveats;
 use super::layers;
+use super::setbacks::setbacks;
 
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
 /// keys too; only those of `KEPT` are asked for.
@@ -108,8 +109,10 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     } else {
         json!({})
     };
+    let setbacks = setbacks(scenario, evaluation);
+    let setbacks = if setbacks.is_empty() { json!({}) } else { json!({"setbacks": setbacks}) };
     let kinds = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
-    joined(joined(joined(figures, forms), host_link), kinds)
+    joined(joined(joined(joined(figures, forms), host_link), setbacks), kinds)
 }
 
 fn training(tokens: f64, subject: &FigureSubject) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::figures::table::{Table, TableCell, joined};
 use shardscope_engine::evaluate::ErrorBand;
-use shardscope_engine::units::{Seconds, percent};
+use shardscope_engine::units::{Seconds, percent, thousands};
 use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 
 use super::diagnosis::{diagnosis, diagnosis_record, memory_words};
@@ -51,9 +51,21 @@ pub fn measured(told: &RunDiagnosis) -> String {
     }
 }
 
+/// From so many times on, a gap is no share of what is predicted that anyone would read.
+const TIMES: f64 = 10.0;
+
 fn gap_words(told: &Attribution) -> String {
-    let way = if told.gap < 0.0 { "shorter" } else { "longer" };
-    format!("measured {}, {} {way} than predicted", Seconds::new(told.step_time), percent(told.gap.abs()))
+    format!("measured {}, {}", Seconds::new(told.step_time), gap_of(1.0 + told.gap))
+}
+
+/// How a measured time is to the predicted one, of which it is some `times`.
+fn gap_of(times: f64) -> String {
+    match times {
+        times if times >= TIMES => format!("{} times what is predicted", thousands(times)),
+        times if times <= TIMES.recip() => format!("one {}th of what is predicted", thousands(times.recip())),
+        times if times < 1.0 => format!("{} shorter than predicted", percent(1.0 - times)),
+        times => format!("{} longer than predicted", percent(times - 1.0)),
+    }
 }
 
 /// The constants that may be others, and how sure a like step is.
@@ -89,10 +101,19 @@ fn shift(shift: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shift;
+    use super::{gap_of, shift};
 
     #[test]
     fn what_rounds_to_nothing_has_no_sign() {
         assert_eq!([-0.04, -0.0, 0.0, 0.04, -0.06, 1.26].map(shift), ["0.0", "0.0", "0.0", "0.0", "-0.1", "+1.3"]);
+    }
+
+    /// No share of what is predicted is above 900 % or rounds to all of it.
+    #[test]
+    fn what_is_many_times_the_prediction_is_no_percentage() {
+        assert_eq!(gap_of(1.25), "25.0 % longer than predicted");
+        assert_eq!(gap_of(0.75), "25.0 % shorter than predicted");
+        assert_eq!(gap_of(1234.0), "1,234 times what is predicted");
+        assert_eq!(gap_of(1e-6), "one 1,000,000th of what is predicted");
     }
 }

@@ -85,7 +85,15 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
     let checked = scenario.checked().expect("a valid scenario");
     let details =
         Details { layout: *checked.layout(), transfers: intensity::transfers(&checked), ..Details::default() };
-    Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None, details }
+    Evaluation {
+        summary,
+        stages: vec![summary.memory],
+        trace: Trace::default(),
+        elasticity,
+        setbacks: Vec::new(),
+        error_band: None,
+        details,
+    }
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {

@@ -23,6 +23,7 @@ use super::figures::{Figures, KEPT};
 use super::intensity;
 use super::layers;
 use super::lines::{Lines, row};
+use super::setbacks::setbacks;
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -72,6 +73,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
         lines.line(&format!("would fit with {fix}"));
     }
     lines.line(&limit_line(scenario, evaluation));
+    setbacks(scenario, evaluation).iter().for_each(|setback| lines.note(setback));
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
     lines.line(&format!("the model: {}", scenario.model.counts()));

@@ -162,7 +162,13 @@ fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
         "Near its value today, throughput has an elasticity of {:.2}: at 1 nothing else counts, at 0 it does not \
          matter.{}",
         found.value,
-        if found.ties() { " At 10 % something else limits the step." } else { "" },
+        if found.is_reversed() {
+            " Here more of it makes the step longer: tasks start in another order, and some wait longer."
+        } else if found.ties() {
+            " At 10 % something else limits the step."
+        } else {
+            ""
+        },
     );
     let formula = now / input("step time with that much changed", changed, Citation::simulated()) - 1.0;
     Some(Why { formula, about: Some(about.into()), source: Citation::simulated() })

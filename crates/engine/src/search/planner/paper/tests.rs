@@ -32,7 +32,7 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
         let model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute, accumulate: 1 });
         let rates = Rates::new(&model.scenario, &Factors::default());
         let alike = model.operators()[1];
-        let ring = Ring::new(&rates, Group { stride: 1, size: 8 });
+        let ring = Ring::new(&rates, Group::new(1, 8));
         let operator = Operator { bytes: Bytes::new(4.0 * alike.parameters), collectives: 1.0, compute: Seconds::ZERO };
         let recomputed = recompute == Recompute::Full;
         let modes = [(0, Mode::Replicated), (space.ways.len() - 1, Mode::Sharded { recomputed })];
