@@ -33,6 +33,7 @@ mod tests {
     use std::path::Path;
 
     use shardscope_engine::presets::Kind;
+    use shardscope_library::folders::with_folders;
 
     use super::*;
 
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_file_is_a_preset_and_every_preset_a_file() {
-        let (files, warnings) = Library::default().with_folders(None, &[FOLDER.into()]);
+        let (files, warnings) = with_folders(Library::default(), None, &[FOLDER.into()]);
         assert_eq!(warnings, []);
         let library = library();
         let texts = |library: &Library, kind| -> BTreeSet<(String, String)> {

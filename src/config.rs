@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file::{self, FileError};
 use shardscope_engine::search::MOST_THREADS;
+use shardscope_library::disk::{self, InputKind};
 
 /// Settings in `config.toml`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

@@ -22,20 +22,31 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "text",     // foreign text made harmless
             "problem",  // what is wrong, where, and the fix
-            "disk",     // files, read and written whole
             "units",    // quantities with a unit
             "hardware", // facts about clusters
             "model",    // transformer shapes
             "plan",     // how the job is laid out
             "stack",    // the software, as data
             "scenario", // the four together, checked
-            "presets",  // find, load, merge
+            "presets",  // read, merge, look up
             "cost",     // seconds and bytes of one thing
             "bounds",   // closed forms
             "program",  // what each rank does
             "sim",      // tasks on streams over levels
             "evaluate", // the verdict of one run
             "search",   // many evaluations
+        ],
+    ),
+    (
+        "shardscope_library",
+        &[
+            "threads", // who gives way
+            "disk",    // files, read and written whole
+            "text",    // languages that are written
+            "folders", // presets in files
+            "schema",  // the keys of a preset
+            "draft",   // a preset being edited
+            "command", // a scenario as a command line
         ],
     ),
     (
@@ -76,24 +87,24 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "rustix",
-        &["shardscope_engine::disk", "shardscope_engine::search", "shardscope::term"],
+        &["shardscope_library::disk", "shardscope_library::threads", "shardscope::term"],
         "let `term` ask the system",
     ),
     ("rayon", &["shardscope_engine::search"], "describe the evaluations and let `search` run them"),
     (
         "shlex",
-        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope::cli::guide"],
+        &["shardscope_library::text", "shardscope::app::transfer::importing", "shardscope::cli::guide"],
         "compose the line with `text::shell::ShellCode`",
     ),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
-    ("tempfile", &["shardscope_engine::disk"], "take text or bytes and leave the file to a module that is for files"),
+    ("tempfile", &["shardscope_library::disk"], "take text or bytes and leave the file to a module that is for files"),
     ("std::thread", THREADS, "make it a job of `app`"),
     ("std::time::Instant", WAITING, "take the time as an argument"),
     ("std::time::SystemTime", CLOCK, "take the time as an argument"),
 ];
 const FILES: &[&str] = &[
-    "shardscope_engine::disk",
-    "shardscope_engine::presets",
+    "shardscope_library::disk",
+    "shardscope_library::folders",
     "shardscope_report::snapshot",
     "shardscope::cli",
     "shardscope::config",
@@ -102,7 +113,7 @@ const FILES: &[&str] = &[
 const THREADS: &[&str] = &["shardscope_engine::search", "shardscope::app", "shardscope::term", "shardscope::cli"];
 const CLOCK: &[&str] = &["shardscope::app", "shardscope::term", "shardscope::cli"];
 /// A pipe is waited for as long as it is worth.
-const WAITING: &[&str] = &["shardscope_engine::disk", "shardscope::app", "shardscope::term", "shardscope::cli"];
+const WAITING: &[&str] = &["shardscope_library::disk", "shardscope::app", "shardscope::term", "shardscope::cli"];
 
 /// Methods that check, lay out or work out something, with the count of their arguments: no drawing calls them.
 const COMPUTING: &[(&str, usize)] = &[

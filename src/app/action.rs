@@ -17,9 +17,10 @@ use strum::IntoStaticStr;
 use tui_input::InputRequest;
 
 use shardscope_engine::evaluate::Evaluation;
-use shardscope_engine::presets::{Kind, Library, Saving, Warning};
+use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::search::{Cell, Fixes, Sweep};
+use shardscope_library::folders::{Saving, Warning};
 use shardscope_report::snapshot::{Listed, Opened};
 
 use crate::app::action::panel::Panel;

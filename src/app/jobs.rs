@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use shardscope_engine::scenario::{CheckedScenario, Scenario};
 use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
+use shardscope_library::threads::give_way;
 
 use crate::app::action::{Command, JobReport};
 use crate::app::answers::work::Batch;
@@ -101,7 +102,7 @@ pub struct Jobs {
 impl Jobs {
     /// Starts the threads; sweeps run on so many `threads` and report at most once per `pause`.
     pub fn start(threads: Option<usize>, pause: Duration, tell: &Tell) -> io::Result<Self> {
-        let pool = Arc::new(search::low_priority_pool(threads).map_err(io::Error::other)?);
+        let pool = Arc::new(search::pool_beginning_with(threads, give_way).map_err(io::Error::other)?);
         let jobs = Self {
             questions: Arc::default(),
             askings: Arc::default(),

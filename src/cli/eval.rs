@@ -5,6 +5,7 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{self, Cancel, Evaluator, OwnFigure};
 use shardscope_evidence::calibrate::{AttributionError, RunDiagnosis};
+use shardscope_library::command;
 use shardscope_report::figures::{self, EvaluationReport, Figures};
 use shardscope_report::snapshot::Opened;
 
@@ -71,7 +72,7 @@ pub(super) fn report(
     let stored = stored.as_ref().filter(|stored| !stored.is_own() || doubt.is_some());
     let report = || {
         EvaluationReport::new(scenario, &evaluation, comparison.as_ref())
-            .with_command(library.command(scenario).as_deref())
+            .with_command(command::eval(library, scenario).as_deref())
             .with_measured(measured)
     };
     match format {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
-use shardscope_engine::disk::InputKind;
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::search::{self, Evaluator};
@@ -15,6 +14,8 @@ use shardscope_engine::units::percent;
 use shardscope_evidence::calibrate::{self, FitOptions, Fitted, Prior};
 use shardscope_evidence::measured::{self, Case, MeasuredRow, Metric, Scores, Skipped, Validation};
 use shardscope_interop::import::name_of;
+use shardscope_library::disk::InputKind;
+use shardscope_library::folders;
 use shardscope_report::figures::{CalibrateReport, SupportReport, ValidateReport};
 
 use super::args::{CalibrateArgs, SupportArgs, TableForm, ValidateArgs};
@@ -57,7 +58,7 @@ pub(super) fn support(session: &Session, arguments: &SupportArgs) -> Result<Exit
     let mut workspace = Workspace::default();
     let evaluation = search::full(&scenario, &mut workspace)?;
     let slopes = search::slopes(&scenario, evaluation.summary.step_time, &mut workspace);
-    let table = session.library.evidence(&scenario.calibration.id).map_err(Failure::input)?;
+    let table = folders::evidence(&session.library, &scenario.calibration.id).map_err(Failure::input)?;
     let groups = measured::read_groups(&table)
         .map_err(|what| Failure::input(format!("the runs behind calibration '{}': {what}", scenario.calibration.id)))?;
     let nearest = measured::nearest(&groups, &scenario);

@@ -10,11 +10,9 @@ use crate::cli::args::{Everywhere, ExportArgs, ExportTarget, Launcher, ModuleNam
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{files, output, sweep};
-use shardscope_engine::disk;
 use shardscope_engine::evaluate::{self, Workspace};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_engine::text::printable;
-use shardscope_engine::text::shell::is_plain;
 use shardscope_engine::units::Seconds;
 use shardscope_interop::FileText;
 use shardscope_interop::export::{ExportForm, ExportedFiles};
@@ -22,6 +20,8 @@ use shardscope_interop::fsdp2::Names;
 use shardscope_interop::job_array::JobArray;
 use shardscope_interop::plans::{JobLauncher, JobWishes, PlanTarget};
 use shardscope_interop::trace::RankTrace;
+use shardscope_library::disk;
+use shardscope_library::text::shell::is_plain;
 
 pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &ExportArgs) -> Result<Exit, Failure> {
     if arguments.array.sweep {

@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::config::Place;
-use shardscope_engine::disk::{self, InputKind, OpenInput, Staged};
 use shardscope_engine::scenario::Field;
 use shardscope_interop::import::{STANDARD_INPUT, is_cluster_file, is_model_file, name_of};
+use shardscope_library::disk::{self, InputKind, OpenInput, Staged};
 
 use super::args::{Cli, CliCommand, ImportArgs, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;

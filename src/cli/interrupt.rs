@@ -13,8 +13,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::term;
-use shardscope_engine::disk;
 use shardscope_engine::search::Cancel;
+use shardscope_library::disk;
 
 use super::exit::Failure;
 

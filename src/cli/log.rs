@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use shardscope_engine::disk;
 use shardscope_engine::text::visible;
+use shardscope_library::disk;
 
 static LOG: OnceLock<Mutex<Option<File>>> = OnceLock::new();
 

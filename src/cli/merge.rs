@@ -9,8 +9,8 @@ use std::iter::{once, repeat_with, zip};
 use std::path::PathBuf;
 
 use crate::app::Options;
-use shardscope_engine::disk::{InputKind, OpenInput};
 use shardscope_engine::text::{escaped, visible};
+use shardscope_library::disk::{InputKind, OpenInput};
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};

@@ -10,7 +10,6 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_chosen, note_idle};
 use crate::cli::{files, interrupt, limits, log, output, progress};
 use shardscope_engine::bounds::fsdp::{self, grid};
-use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::plan::{Plan, Recompute};
 use shardscope_engine::presets::Library;
@@ -20,6 +19,7 @@ use shardscope_engine::search::planner::profile::{MeasuredProfile, ProfileReques
 use shardscope_engine::search::planner::{self, CostModel, PlanRequest, PlannerObjective};
 use shardscope_engine::search::{self, Cancel};
 use shardscope_engine::units::Bytes;
+use shardscope_library::disk::{self, InputKind};
 use shardscope_report::figures::{GridReport, PlanReport, ProfileReport};
 
 pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {

@@ -12,6 +12,7 @@ use shardscope_engine::search::plans::{
 };
 use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
 use shardscope_engine::units::{Money, Seconds};
+use shardscope_library::command;
 use shardscope_report::figures::{Figure, SearchReport, so_far_words};
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
@@ -42,7 +43,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let evaluations = answer.plans.iter().map(|found| search::full(&found.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
     let commands: Vec<Option<String>> =
-        answer.plans.iter().map(|found| session.library.command(&found.scenario)).collect();
+        answer.plans.iter().map(|found| command::eval(&session.library, &found.scenario)).collect();
     let report = SearchReport {
         search: &search,
         answer: &answer,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::state::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
-use shardscope_engine::disk::InputKind;
 use shardscope_engine::plan::{GlobalBatch, Idle, Plan};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
@@ -17,6 +16,8 @@ use shardscope_engine::search::{self, MOST_THREADS, Pool};
 use shardscope_engine::units::thousands;
 use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, read_model};
 use shardscope_interop::report::ImportReport;
+use shardscope_library::disk::InputKind;
+use shardscope_library::folders::with_folders;
 use shardscope_report::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
@@ -50,7 +51,7 @@ impl Session {
         })?;
         let file = place.as_ref().map(|place| place.file.clone());
         let (library, warnings) =
-            shardscope_presets::library().with_folders(place.map(|place| place.folder), &everywhere.presets);
+            with_folders(shardscope_presets::library(), place.map(|place| place.folder), &everywhere.presets);
         for warning in &warnings {
             output::warning(warning);
         }

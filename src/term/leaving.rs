@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use signal_hook::low_level::{emulate_default_handler, signal_name};
 
 use crate::app::jobs::unwritten::Unwritten;
-use shardscope_engine::disk;
 use shardscope_engine::text::printable;
+use shardscope_library::disk;
 use shardscope_report::snapshot::{LeftOff, SessionFile};
 
 use super::screen;

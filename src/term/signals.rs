@@ -13,7 +13,7 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
-use shardscope_engine::disk::{self, InputKind};
+use shardscope_library::disk::{self, InputKind};
 
 use super::event::Event;
 use super::leaving::Leaving;

@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value as Json;
-use shardscope_engine::text::shell::ShellCode;
-use shardscope_engine::text::{comment, csv};
+use shardscope_engine::text::comment;
 use shardscope_interop::FileText;
+use shardscope_library::text::csv;
+use shardscope_library::text::shell::ShellCode;
 use toml::{Table, Value};
 
 use super::run::{Home, Run};

@@ -5,10 +5,10 @@
 //! [`evaluate::Evaluation`] comes out; everything else calls that once or many times.
 //!
 //! ```
-//! use shardscope_engine::{presets::Library, scenario::file, search};
+//! use shardscope_engine::{scenario::file, search};
 //!
-//! // A folder of presets: clusters/*.toml, stacks/*.toml, models/*.toml and so on.
-//! let (library, _) = Library::default().with_folders(None, &["../../presets".into()]);
+//! // Clusters, stacks, models and so on, from texts that a package of data carries.
+//! let library = shardscope_presets::library();
 //! let mut file = file::parse(&library.scenario_text("default")?.text)?;
 //! file.set("hardware", "a100-80gb-dgx")?;
 //! file.set("nodes", "16")?;
@@ -24,10 +24,10 @@
 //! ```
 //! use std::sync::atomic::{AtomicUsize, Ordering};
 //!
-//! use shardscope_engine::{presets::Library, scenario::file};
+//! use shardscope_engine::scenario::file;
 //! use shardscope_engine::search::{Cell, Evaluator, Sweep, pool};
 //!
-//! let (library, _) = Library::default().with_folders(None, &["../../presets".into()]);
+//! let library = shardscope_presets::library();
 //! let file = file::parse(&library.scenario_text("default")?.text)?;
 //! let base = library.resolve(&file).map_err(|problems| problems[0].clone())?;
 //! let sweep = Sweep { base, x: "nodes=1..64".parse()?, y: "shard=node,system".parse()?, tune: false };
@@ -57,7 +57,6 @@ struct Readme;
 
 pub mod bounds;
 pub mod cost;
-pub mod disk;
 pub mod evaluate;
 pub mod hardware;
 pub mod model;

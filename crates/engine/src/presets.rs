@@ -1,40 +1,28 @@
-//! The presets: clusters, stacks, calibrations, models, strategies and scenarios, found, read and merged.
+//! The presets: clusters, stacks, calibrations, models, strategies and scenarios, read from texts, merged and looked up.
 //!
-//! The embedded ones come first, then those of the user's folders in order; a later file of the same
-//! kind and name wins. A folder or file that cannot be used is a [`Warning`], never an error. A [`Draft`] of
-//! one is written to the user's own folder, and nothing else ever is. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
-//! a preset scenario as text.
+//! A later text of the same kind and name wins. Not for the files that the texts come from, nor for what a scenario
+//! means: that is [`crate::scenario`]'s, which takes a preset scenario as text.
 
-mod command;
-mod draft;
-mod read;
+pub mod read;
 mod releases;
 mod report;
 mod resolve;
-mod schema;
-mod write;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use strum::IntoStaticStr;
 
-use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::field::{Field, PresetField};
-use crate::scenario::file::printable;
 use crate::stack::{Calibration, Runs, Stack};
 
 use read::Preset;
 
-pub use draft::{Draft, DraftField};
-pub use report::{Unknown, Warning};
-pub use write::Saving;
+pub use report::Unknown;
 
 /// The kind of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
@@ -128,13 +116,25 @@ pub struct PresetTexts {
     pub evidence: &'static [(&'static str, &'static str)],
 }
 
+/// The folders whose files are in a library.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folders {
+    /// The user's own, which need not exist yet.
+    pub home: Option<PathBuf>,
+    /// Others, of which a later one wins.
+    pub others: Vec<PathBuf>,
+}
+
+/// The most characters of an id that is made of a name.
+const MOST_OF_ID: usize = 60;
+
 type ById<T> = BTreeMap<String, Arc<T>>;
 
 /// All presets, by kind and id.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Library {
-    /// The user's own folder, and others.
-    folders: (Option<PathBuf>, Vec<PathBuf>),
+    /// Where its files stand, for whoever reads them again or writes another one.
+    pub folders: Folders,
     texts: PresetTexts,
     entries: Vec<PresetFile>,
     clusters: ById<Cluster>,
@@ -157,27 +157,15 @@ impl Library {
         library
     }
 
-    /// Adds the presets of the user's own folder, which need not exist yet, and of other folders
-    /// (`FOLDER/clusters/*.toml`, ...); later ones win.
-    pub fn with_folders(mut self, home: Option<PathBuf>, others: &[PathBuf]) -> (Self, Vec<Warning>) {
-        self.folders = (home, others.to_vec());
-        let home = self.folders.0.iter().filter(|folder| !matches!(folder.try_exists(), Ok(false)));
-        let all: Vec<PathBuf> = home.chain(others).cloned().collect();
-        let warnings = all.iter().flat_map(|folder| self.add_folder(folder)).collect();
-        (self, warnings)
+    /// The presets that the program carries, without those of any folder.
+    #[must_use]
+    pub fn carried(&self) -> Self {
+        Self::of(self.texts)
     }
 
-    /// The table of the runs behind a calibration: a CSV file beside the user's own, or the program's; empty where there is
-    /// none, and what is wrong with one that cannot be read.
-    pub fn evidence(&self, id: &str) -> Result<String, String> {
-        let embedded = || self.texts.evidence.iter().find(|(name, _)| *name == id).map_or("", |(_, text)| text);
-        let entry = self.entries(Kind::Calibration).find(|entry| entry.id == id);
-        let Some(Origin::File(file)) = entry.map(|entry| &entry.origin) else { return Ok(embedded().to_owned()) };
-        let table = file.with_extension("csv");
-        match disk::read_text(&table, InputKind::Evidence) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-            read => read.map_err(|error| format!("{}: {error}", printable(&table.display().to_string()))),
-        }
+    /// The table of the runs behind a calibration that the program carries; empty where there is none.
+    pub fn carried_evidence(&self, id: &str) -> &'static str {
+        self.texts.evidence.iter().find(|(name, _)| *name == id).map_or("", |(_, text)| text)
     }
 
     /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.
@@ -258,58 +246,33 @@ impl Library {
     /// Why a new preset cannot have an id.
     pub fn refusal(&self, kind: Kind, id: &str) -> Option<String> {
         let taken = self.entries(kind).any(|entry| entry.id == id).then(|| "is taken; choose another id".to_owned());
-        read::id(Path::new(&format!("{id}.toml"))).err().or(taken)
+        read::no_id(id).or(taken)
     }
 
-    /// Everything usable in a user's folder.
-    fn add_folder(&mut self, folder: &Path) -> Vec<Warning> {
-        if let Err(error) = fs::read_dir(folder) {
-            let what =
-                format!("cannot be read ({error}); name a folder that can, with clusters/, models/ or others in it");
-            return vec![Warning::new(folder, &what)];
-        }
-        Kind::ALL.into_iter().flat_map(|kind| self.add_files(kind, &folder.join(kind.folder()))).collect()
-    }
-
-    /// The files of one kind; a folder need not have every kind.
-    fn add_files(&mut self, kind: Kind, folder: &Path) -> Vec<Warning> {
-        let files = match fs::read_dir(folder) {
-            Ok(files) => files,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
-            Err(error) => return vec![Warning::new(folder, &format!("cannot be read ({error}); check its rights"))],
-        };
-        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-        paths.sort();
-        // A file may be like one that comes after it.
-        loop {
-            let before = paths.len();
-            let mut warnings = Vec::new();
-            paths.retain(|path| match self.add_file(kind, path) {
-                Ok(()) => false,
-                Err(what) => {
-                    warnings.push(Warning::new(path, &what));
-                    true
-                }
-            });
-            if paths.len() == before || paths.is_empty() {
-                return warnings;
-            }
+    /// An id for what was imported and has no file of its own: the name in small letters, `mpt-7b`, or where something
+    /// has that, `mpt-7b-imported`.
+    pub fn new_id(&self, kind: Kind, name: &str) -> String {
+        let name: String = name.to_lowercase().chars().take(MOST_OF_ID).collect();
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric() && !"._+".contains(c));
+        let id = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+        let id = if id.is_empty() { kind.word().to_owned() } else { id };
+        let is_taken = |id: &str| self.entries(kind).any(|entry| entry.id == id);
+        let imported = format!("{id}-imported");
+        match (is_taken(&id), is_taken(&imported)) {
+            (false, _) => id,
+            (true, false) => imported,
+            (true, true) => self.free_id(kind, &imported),
         }
     }
 
-    fn add_file(&mut self, kind: Kind, path: &Path) -> Result<(), String> {
-        let id = read::id(path)?;
-        // A pipe would be waited for by every command.
-        if path.metadata().is_ok_and(|facts| !facts.is_file()) {
-            return Err("is no regular file, so it is not read; put a file there".to_owned());
-        }
-        let text = read::text(path)?;
-        self.add(kind, &id, &text, Origin::File(path.to_owned()))
+    /// An id like this one that nothing has: `mpt-7b-2`.
+    pub fn free_id(&self, kind: Kind, id: &str) -> String {
+        let taken = |id: &String| self.entries(kind).any(|entry| entry.id == *id);
+        (2..u32::MAX).map(|count| format!("{id}-{count}")).find(|id| !taken(id)).unwrap_or_default()
     }
 
     /// Reads a preset and puts it in the place of one with the same id, or at the end.
-    fn add(&mut self, kind: Kind, id: &str, text: &str, origin: Origin) -> Result<(), String> {
+    pub fn add(&mut self, kind: Kind, id: &str, text: &str, origin: Origin) -> Result<(), String> {
         let name = match kind {
             Kind::Cluster => keep(&mut self.clusters, id, text)?,
             Kind::Stack => keep(&mut self.stacks, id, text)?,

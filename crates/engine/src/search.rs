@@ -31,7 +31,7 @@ pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
 pub use diagnosis::{CauseKind, Change, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
-pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, low_priority_pool, pool};
+pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, pool, pool_beginning_with};
 pub use grid::{Best, GridRow, GridSearch};
 pub use nearest::{NearestPlan, nearest_plan, nearest_possible};
 pub use part::WorkPart;

@@ -2,11 +2,8 @@
 //! code in a file that is written.
 //!
 //! Everything that is printed passes [`visible`] or [`escaped`] in `cli::output`, and every cell of a screen is looked at
-//! in `ui`. [`printable`] also makes one line of it, for messages and tables. Each language that is written has one writer
-//! here ([`shell`], [`csv`]) or beside what it writes. Not for our own colours and motions.
-
-pub mod csv;
-pub mod shell;
+//! in `ui`. [`printable`] also makes one line of it, for messages and tables. Not for our own colours and motions, nor for
+//! the languages that are written, each of which has one writer.
 
 use std::borrow::Cow;
 use std::fmt::Write;

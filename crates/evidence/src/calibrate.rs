@@ -10,6 +10,7 @@ mod bars;
 mod fit;
 mod holdout;
 mod linear;
+mod matrices;
 mod model;
 mod nested;
 mod own;

@@ -1,7 +1,7 @@
 //! The kinds of other tools' files: how each is recognised by its content, and which options its import takes. Not for
 //! reading them ([`super::import`]).
 
-use shardscope_engine::disk::InputKind;
+use shardscope_library::disk::InputKind;
 
 use super::huggingface;
 use super::kineto;

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use shardscope_engine::text::shell::ShellCode;
 use shardscope_engine::text::{comment, escaped, visible};
+use shardscope_library::text::shell::ShellCode;
 
 /// The text of a file. Only writers of a language make one; what they cannot write they refuse in words.
 #[derive(Debug, Clone, PartialEq, Eq)]

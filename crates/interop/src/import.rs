@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use shardscope_engine::disk::{InputKind, OpenInput};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::Library;
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::text::printable;
-use shardscope_engine::text::shell::ShellCode;
+use shardscope_library::disk::{InputKind, OpenInput};
+use shardscope_library::text::shell::ShellCode;
 
 use super::content::ForeignKind;
 use super::huggingface::{self, CountedModel, ImportOptions};

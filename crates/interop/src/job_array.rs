@@ -1,7 +1,7 @@
 //! A sweep as a job array of Slurm: each task computes one part, and `merge` makes the whole of them.
 
 use crate::FileText;
-use shardscope_engine::text::shell::ShellCode;
+use shardscope_library::text::shell::ShellCode;
 
 /// A job array that computes a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,13 +29,13 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use shardscope_engine::disk::InputKind;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
 use shardscope_engine::plan::Reduction;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
 use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_library::disk::InputKind;
 
 use shardscope_engine::text::{name, printable};
 

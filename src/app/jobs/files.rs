@@ -13,11 +13,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shardscope_engine::disk::{self, Watch};
-use shardscope_engine::presets::{Library, Saving};
+use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::search::{self, Cancel, Workspace};
 use shardscope_engine::units::Bytes;
+use shardscope_library::disk::{self, Watch};
+use shardscope_library::folders::{self, Saving};
 use shardscope_report::snapshot::{self, Set, Snapshot, WriteError};
 
 use crate::app::action::JobReport;
@@ -218,7 +219,7 @@ impl Errand {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
             }),
-            Self::SavePreset(saving, library) => match library.save(&saving) {
+            Self::SavePreset(saving, library) => match folders::save(&library, &saving) {
                 Ok((library, path)) => {
                     let Saving { kind, id, .. } = saving;
                     JobReport::Saved { library: Box::new(library), kind, id, path: shown(&path) }
@@ -226,7 +227,7 @@ impl Errand {
                 Err(why) => JobReport::Said(why),
             },
             Self::Reload(library) => {
-                let (library, warnings) = library.reload();
+                let (library, warnings) = folders::reload(&library);
                 JobReport::Reloaded(Box::new(library), warnings)
             }
         }

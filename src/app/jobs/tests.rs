@@ -139,7 +139,7 @@ fn dropping_the_jobs_cancels_the_map() {
 
 #[test]
 fn four_threads_at_most_unless_more_are_asked_for() {
-    let threads = |wanted| search::low_priority_pool(wanted).unwrap().current_num_threads();
+    let threads = |wanted| search::pool(wanted).unwrap().current_num_threads();
     let cores = thread::available_parallelism().unwrap().get();
     // One less than there are, so that the person at the keys has one.
     assert_eq!(threads(None), (cores - 1).clamp(1, 4));

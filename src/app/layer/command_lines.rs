@@ -1,5 +1,5 @@
 //! The command lines that give what is shown, to read and to copy. Not for making them: see
-//! [`shardscope_engine::presets::Library::command`].
+//! [`shardscope_library::command`].
 
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;

@@ -1,9 +1,10 @@
 //! The form of a cluster or a model: its fields, what is typed into them, and what is wrong with it. Not for the file
-//! ([`shardscope_engine::presets::Draft`]).
+//! ([`shardscope_library::draft::Draft`]).
 
-use shardscope_engine::presets::{Draft, DraftField, Kind, Library};
+use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Scenario;
+use shardscope_library::draft::{Draft, DraftField};
 
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
@@ -65,7 +66,7 @@ pub struct Form {
 impl Form {
     /// The form of a scenario's cluster, or of its model.
     pub fn of(kind: Kind, scenario: &Scenario, library: &Library) -> Result<Self, String> {
-        let draft = library.draft(kind, scenario)?;
+        let draft = Draft::copy_of(library, kind, scenario)?;
         let (value, before) = (draft.id.clone(), draft.id.clone());
         let (label, unit, note) = ("id".to_owned(), String::new(), String::new());
         let id = Row { label, value, unit, before, note, wrong: None, slot: None };

@@ -4,13 +4,13 @@
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use shardscope_engine::disk::{self, Staged, Watch};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::text::printable;
 use shardscope_engine::units::Seconds;
 use shardscope_interop::export::{ExportForm, ExportedFiles};
 use shardscope_interop::plans::JobWishes;
 use shardscope_interop::trace::RankTrace;
+use shardscope_library::disk::{self, Staged, Watch};
 
 /// What an export may do that was not asked of it at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

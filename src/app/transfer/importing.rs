@@ -6,7 +6,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shardscope_engine::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, ScenarioFile, Source};
@@ -16,6 +15,7 @@ use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
 use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, name_of};
 use shardscope_interop::runs::RunRows;
+use shardscope_library::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_report::snapshot::{self, Opened};
 
 use crate::app::answers::resolve;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use shardscope_engine::scenario::file::{self, ScenarioFile};
+use shardscope_library::command;
 use shardscope_report::figures::Figure;
 
 use crate::app::action::effect::{Effect, Opening};
@@ -256,7 +257,7 @@ impl App {
     /// The command lines that give the scenario shown, the view, and the map around the scenario in hand.
     pub(crate) fn command_lines(&self) -> Result<CommandLines, &'static str> {
         let scenario = self.shown.as_deref().map_err(|_| "not possible, so no command line gives it")?;
-        let shown = self.library.command(scenario).ok_or(NO_FLAGS)?;
+        let shown = command::eval(&self.library, scenario).ok_or(NO_FLAGS)?;
         let context = self.context();
         let view = (self.view != ViewId::MAP).then(|| self.views.get(self.view).command_line(&context));
         let map = self.views.map.command_line(&context);

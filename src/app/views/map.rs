@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shardscope_engine::scenario::{Edit, Field, Problem, Scenario, Value};
 use shardscope_engine::search::{Axis, Candidate, Cell, Sweep, Tuned};
+use shardscope_library::command;
 use shardscope_report::figures::{Figure, METRICS, SweepReport};
 
 use crate::app::action::context::Context;
@@ -344,7 +345,7 @@ impl View for Map {
         let Sweep { base, x, y, tune } = &*self.sweep;
         // A level may be called what no list of values can hold.
         let is_read_again = |axis: &Axis| axis.to_string().parse().as_ref() == Ok(axis);
-        let line = context.library.sweep_command(base).filter(|_| is_read_again(x) && is_read_again(y))?;
+        let line = command::sweep(context.library, base).filter(|_| is_read_again(x) && is_read_again(y))?;
         let line = line.option("x", x).option("y", y);
         let line = if *tune { line.switch("tune") } else { line };
         Some(("the map", line.option("metric", self.metric.word()).line().ok()?))

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::cli::exit::{Exit, Failure};
-use shardscope_engine::disk::{InputKind, OpenInput};
 use shardscope_engine::search::WorkPart;
 use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures, pareto_front};
 use shardscope_engine::text::printable;
+use shardscope_library::disk::{InputKind, OpenInput};
 use shardscope_report::figures::SearchReport;
 
 use super::seal::{Seal, hashed, mistakes, strangers};

@@ -8,9 +8,9 @@ use csv_core::ReadRecordResult;
 
 use crate::cli::exit::Failure;
 use crate::cli::merge::seal::{self, COMMENT, ContentHash, Seal};
-use shardscope_engine::disk::{self, InputKind, OpenInput};
-use shardscope_engine::text::csv::is_formula;
 use shardscope_engine::text::printable;
+use shardscope_library::disk::{self, InputKind, OpenInput};
+use shardscope_library::text::csv::is_formula;
 use shardscope_report::figures::SweepCells;
 
 /// Where pieces of the whole go; returns whether anyone reads on.

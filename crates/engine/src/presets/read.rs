@@ -1,12 +1,9 @@
 //! From a file's text to a checked preset, or to one line that says what is wrong with it.
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
@@ -21,7 +18,7 @@ use super::{Kind, Library};
 const FORMAT: u32 = 1;
 
 /// A preset of any kind.
-pub(super) trait Preset: DeserializeOwned + Serialize {
+pub trait Preset: DeserializeOwned + Serialize {
     /// Takes the id that its file's name gives it.
     fn set_id(&mut self, id: &str);
     /// Its name for people.
@@ -55,32 +52,22 @@ preset!(Model, name, Model::problems);
 // What a sharding may be depends on the job: the scenario checks it.
 preset!(Strategy, name, |_| Vec::new());
 
-/// The id of a preset file.
-pub(super) fn id(path: &Path) -> Result<String, String> {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+/// Why a text is no id; `None` where it is one.
+pub fn no_id(text: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
-    if stem.is_empty() || !stem.chars().all(plain) {
-        return Err("its name is not an id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
+    if text.is_empty() || !text.chars().all(plain) {
+        return Some("its name is not an id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
     }
-    if let Some(why) = no_name(stem) {
-        return Err(format!("its name {why}"));
-    }
-    Ok(stem.to_owned())
-}
-
-/// The text of a preset file.
-pub(super) fn text(path: &Path) -> Result<String, String> {
-    disk::read_text(path, InputKind::Preset)
-        .map_err(|error| format!("cannot be read: {error}; it must be a file of at most 1 MiB of text"))
+    no_name(text).map(|why| format!("its name {why}"))
 }
 
 /// A preset with nothing wrong in it.
-pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
+pub fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
     checked(id, text).map_err(|error| one_line(&error))
 }
 
 /// Reads a preset, with each mistake at its place.
-pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
+pub fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
@@ -88,7 +75,7 @@ pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
 }
 
 /// The preset that a file is like, and the keys of its own; `None` where it is like none.
-pub(super) fn like(text: &str) -> Result<Option<(String, Table)>, String> {
+pub fn like(text: &str) -> Result<Option<(String, Table)>, String> {
     // Most files are like none, and are read once. What is wrong with one is said where it is.
     if !text.contains("\nlike") {
         return Ok(None);
@@ -103,7 +90,7 @@ pub(super) fn like(text: &str) -> Result<Option<(String, Table)>, String> {
 
 /// A preset with nothing wrong in it, of a file's own keys over those of another one. Mistakes have no place: what they are
 /// in may stand in either file.
-pub(super) fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
+pub fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
     let base = Table::try_from(base).map_err(|error| error.to_string())?;
     let mut preset: P = merged(own, base).try_into().map_err(|error| printable(error.message()))?;
     preset.set_id(id);
@@ -128,12 +115,12 @@ fn merged(own: Table, base: Table) -> Table {
 }
 
 /// Whether a preset can be read, whatever else is wrong with it.
-pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
+pub fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
     file::read::<P>(text, FORMAT).map(|_| ())
 }
 
 /// The name of a scenario; the rest of the file is not read here.
-pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
+pub fn scenario_name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| one_line(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
 }

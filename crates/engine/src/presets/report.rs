@@ -1,7 +1,6 @@
-//! Messages about presets that are not there or cannot be used.
+//! Messages about presets that are not there.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 
 use crate::scenario::file::printable;
 
@@ -59,24 +58,3 @@ impl fmt::Display for Unknown {
 }
 
 impl std::error::Error for Unknown {}
-
-/// A folder or file that is left out, why, and how to fix it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The folder or file.
-    pub path: PathBuf,
-    /// What is wrong and how to fix it; free of control characters.
-    pub what: String,
-}
-
-impl Warning {
-    pub(super) fn new(path: &Path, what: &str) -> Self {
-        Self { path: path.to_owned(), what: printable(what) }
-    }
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", printable(&self.path.to_string_lossy()), self.what)
-    }
-}

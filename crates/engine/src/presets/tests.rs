@@ -1,6 +1,4 @@
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use super::*;
 use crate::hardware::{Group, MAX_LEVELS, Network};
@@ -44,25 +42,9 @@ fn ids(library: &Library, kind: Kind) -> BTreeSet<&str> {
     library.entries(kind).map(|entry| entry.id.as_str()).collect()
 }
 
-fn write(folder: &Path, file: &str, text: &str) {
-    let path = folder.join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
 /// The embedded text of a preset.
 fn text(kind: Kind, id: &str) -> Arc<str> {
     Library::embedded().entries(kind).find(|entry| entry.id == id).unwrap().text.clone()
-}
-
-/// The warnings of a folder with this one file.
-fn warning(file: &str, text: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), file, text);
-    let (_, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].to_string().contains(file), "names the file: {}", warnings[0]);
-    warnings[0].what.clone()
 }
 
 #[test]
@@ -228,77 +210,6 @@ fn rings_between_nodes() {
 }
 
 #[test]
-fn the_users_file_wins_and_keeps_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let mine = text(Kind::Cluster, "h100-80gb-dgx").replace("DGX H100\"", "Ours\"");
-    write(folder.path(), "clusters/h100-80gb-dgx.toml", &mine);
-    write(folder.path(), "clusters/ours.toml", &mine);
-    write(folder.path(), "clusters/notes.txt", "not a preset");
-    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
-    assert_eq!(warnings, []);
-
-    let cluster = library.cluster("h100-80gb-dgx").unwrap();
-    assert_eq!((cluster.id.as_str(), cluster.name.as_str()), ("h100-80gb-dgx", "Ours"));
-    let first = library.entries(Kind::Cluster).next().unwrap();
-    assert_eq!((first.id.as_str(), first.name.as_str(), first.overrides_embedded), ("h100-80gb-dgx", "Ours", true));
-    let last = library.entries(Kind::Cluster).last().unwrap();
-    assert_eq!((last.id.as_str(), last.overrides_embedded), ("ours", false));
-    assert_eq!(last.origin, Origin::File(folder.path().join("clusters/ours.toml")));
-}
-
-#[test]
-fn a_later_folder_wins() {
-    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let llama = text(Kind::Model, "llama-2-7b");
-    write(one.path(), "models/llama-2-7b.toml", &llama.replace("layers = 32", "layers = 33"));
-    write(two.path(), "models/llama-2-7b.toml", &llama.replace("layers = 32", "layers = 34"));
-    let (library, warnings) = Library::embedded().with_folders(None, &[one.path().to_owned(), two.path().to_owned()]);
-    assert_eq!(warnings, []);
-    assert_eq!(library.model("llama-2-7b").unwrap().layers, 34);
-    assert!(library.entries(Kind::Model).find(|entry| entry.id == "llama-2-7b").unwrap().overrides_embedded);
-}
-
-#[test]
-fn a_missing_folder_is_a_warning() {
-    let folder = tempfile::tempdir().unwrap();
-    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().join("nowhere")]);
-    assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].to_string().contains("nowhere: cannot be read"), "{}", warnings[0]);
-    assert_eq!(library.entries.len(), Library::embedded().entries.len());
-}
-
-#[test]
-fn bad_files_are_warnings_that_say_where_and_what() {
-    let good = text(Kind::Model, "llama-2-7b");
-    let line = good.lines().position(|line| line.starts_with("layers")).unwrap() + 1;
-    for (file, text, parts) in [
-        (
-            "models/a.toml",
-            good.replace("layers", "layres"),
-            vec![format!("line {line}, column 1"), "layers".to_owned()],
-        ),
-        ("models/b.toml", good.replace("layers = 32", "layers = 0"), vec!["layers: must be at least 1".to_owned()]),
-        ("models/c.toml", good.replace("format = 1", "format = 2"), vec!["use a shardscope newer than".to_owned()]),
-        ("models/d.toml", good.replace("format = 1", ""), vec!["write 'format = 1'".to_owned()]),
-        ("models/e.toml", good.replace("Llama 2 7B", r"\u001b[31m"), vec!["control characters".to_owned()]),
-        ("models/f.toml", "layers = [".to_owned(), vec!["line 1, column".to_owned()]),
-        ("models/g h.toml", good.to_string(), vec!["its name is not an id".to_owned()]),
-        (
-            "scenarios/h.toml",
-            "name = 'x\u{9b}31m'".to_owned(),
-            vec!["line 1, column 10: the file holds a control".to_owned()],
-        ),
-        ("scenarios/i.toml", "name = 'x\u{1b}[31m'".to_owned(), vec!["line 1, column 10".to_owned()]),
-    ] {
-        let what = warning(file, &text);
-        assert!(!what.chars().any(char::is_control), "{what:?}");
-        for part in parts {
-            assert!(what.contains(&part), "{file}: {what}");
-        }
-    }
-}
-
-#[test]
 fn a_price_and_a_power_are_typed_and_never_negative() {
     let good = text(Kind::Cluster, "h100-80gb-dgx");
     let with = |line: &str| format!("{line}\n{good}");
@@ -318,27 +229,10 @@ fn a_price_and_a_power_are_typed_and_never_negative() {
         ("watts_per_device = -700", "watts_per_device"),
         ("watts_per_device = '-700 W'", "watts_per_device"),
     ] {
-        let what = warning("clusters/dear.toml", &with(line));
+        let what = library.add(Kind::Cluster, "dear", &with(line), Origin::Embedded).unwrap_err();
         let place = format!("line 1, column {}: {field}: ", field.len() + 4);
         assert!(what.starts_with(&place) && what.contains("not negative"), "{line}: {what}");
     }
-}
-
-#[test]
-fn a_bad_file_leaves_the_embedded_one() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "models/llama-2-7b.toml", "format = 1\n");
-    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
-    assert_eq!(warnings.len(), 1);
-    assert_eq!(library.model("llama-2-7b").unwrap().layers, 32);
-}
-
-#[test]
-fn a_folder_in_place_of_a_file_is_a_warning() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("models/deep.toml")).unwrap();
-    let (_, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
-    assert!(warnings[0].what.contains("put a file there"), "{}", warnings[0]);
 }
 
 #[test]

@@ -42,22 +42,15 @@ pub fn pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError>
     builder(threads).build()
 }
 
-/// The same, whose threads give way: to keys on the screen and to everyone else on a shared machine.
-pub fn low_priority_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
-    builder(threads).start_handler(|_| lower_priority()).build()
+/// The same, each of whose threads calls `begin` first: to give way to keys on the screen, say.
+pub fn pool_beginning_with(threads: Option<usize>, begin: fn()) -> Result<Pool, rayon::ThreadPoolBuildError> {
+    builder(threads).start_handler(move |_| begin()).build()
 }
 
 fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(|| cores.saturating_sub(1).clamp(1, 4));
     rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("search-{index}"))
-}
-
-/// Lowers the priority of this thread, where a thread has one of its own.
-fn lower_priority() {
-    // Linux alone gives each thread a priority; elsewhere this would slow the screen's thread too.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(5);
 }
 
 /// Threads, and the flag that stops what runs on them.

@@ -2,8 +2,6 @@
 
 use std::ops::{Index, IndexMut};
 
-use nalgebra::DVector;
-
 use super::constants::{CONSTANTS, Constant};
 
 /// Which of [`CONSTANTS`]: the key of all that is known of one.
@@ -46,8 +44,8 @@ impl ConstantValues {
     }
 
     /// The numbers in the order of their table.
-    pub fn vector(&self) -> DVector<f64> {
-        DVector::from_column_slice(&self.0)
+    pub fn numbers(&self) -> &[f64] {
+        &self.0
     }
 }
 

@@ -12,7 +12,7 @@ use shardscope_engine::stack::{Band, Calibration, ConstantId, ConstantValues, Li
 use shardscope_engine::units::Seconds;
 
 use super::prior::OWN_NOISE;
-use super::{Evaluate, posterior, rounded};
+use super::{Evaluate, matrices, posterior, rounded};
 
 /// Causes that explain less than this share of the gap are not told.
 const LEAST_SHARE: f64 = 0.01;
@@ -53,7 +53,7 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
     let posterior = scenario.calibration.posterior()?;
     let (predicted, slopes) = step(scenario, evaluate)?;
     let band_before = ErrorBand::around(scenario, Seconds::new(predicted), Some(&slopes));
-    let covariance = posterior.covariance() + posterior.spread();
+    let covariance = matrices::covariance(posterior) + matrices::spread(posterior);
     let update = PosteriorUpdate::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
     let cause = |id: ConstantId| {
         let constant = id.constant();
@@ -104,7 +104,7 @@ fn updated_calibration(
     measured: f64,
 ) -> Calibration {
     let mut calibration = (*scenario.calibration).clone();
-    let slopes = &slopes.vector();
+    let slopes = &matrices::vector(slopes);
     for (id, shift) in update.shifts.iter().filter(|(_, shift)| *shift != 0.0) {
         let constant = id.constant();
         if let Some(value) = calibration.get(constant) {
@@ -117,11 +117,12 @@ fn updated_calibration(
         let along = &covariance * slopes;
         covariance - &along * along.transpose() / update.variance
     };
-    let spread = narrowed(posterior.spread());
+    let spread = narrowed(matrices::spread(posterior));
     let among = (&spread * slopes).dot(slopes).max(0.0) + posterior.noise * posterior.noise;
     calibration.bands.insert(0, own_band(scenario, COVERAGE_SIGMA * libm::sqrt(among)));
     let spread = ConstantValues::from_fn(|id| spread[(id.index(), id.index())].max(0.0));
-    calibration.posterior = Some(posterior::to_posterior(&narrowed(posterior.covariance()), &spread, posterior.noise));
+    calibration.posterior =
+        Some(posterior::to_posterior(&narrowed(matrices::covariance(posterior)), &spread, posterior.noise));
     let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
     calibration.source = format!(
         "{}; then a step of {model} on {} devices of {cluster} that took {}",
@@ -168,7 +169,7 @@ impl PosteriorUpdate {
     /// A row that is off by `error`, in the logarithm.
     fn new(slopes: &ConstantValues, covariance: &DMatrix<f64>, noise: f64, error: f64) -> Self {
         // With slopes g, covariance C and noise s: each constant moves by C g / (g' C g + s^2) of the error.
-        let vector = slopes.vector();
+        let vector = matrices::vector(slopes);
         let along = covariance * &vector;
         let noise = OWN_NOISE * OWN_NOISE * noise * noise;
         let variance = vector.dot(&along) + noise;
@@ -197,7 +198,7 @@ mod tests {
     /// By constant, with what is said of the first two.
     fn updated(slopes: [f64; 2], error: f64) -> (PosteriorUpdate, [ConstantId; 2]) {
         // Standard deviations 0.2 and 0.1, independent; noise 1/15, which one's own row counts with 1.5 times.
-        let covariance = DMatrix::from_diagonal(&two([0.04, 0.01]).vector());
+        let covariance = DMatrix::from_diagonal(&matrices::vector(&two([0.04, 0.01])));
         let mut ids = ConstantId::all();
         let first = [ids.next(), ids.next()].map(|id| id.expect("there are more than two"));
         (PosteriorUpdate::new(&two(slopes), &covariance, 1.0 / 15.0, error), first)
@@ -246,9 +247,9 @@ mod tests {
         let told = attribute(&scenario, predicted, &evaluate).expect("a posterior");
         assert_eq!(told.band_before, None);
         let posterior = scenario.calibration.posterior().expect("fitted");
-        let slopes = slopes.vector();
+        let slopes = matrices::vector(&slopes);
         let square = |covariance: &DMatrix<f64>| (covariance * &slopes).dot(&slopes);
-        let (open, spread) = (square(&posterior.covariance()), square(&posterior.spread()));
+        let (open, spread) = (square(&matrices::covariance(posterior)), square(&matrices::spread(posterior)));
         let noise = posterior.noise * posterior.noise;
         let all = open + spread + OWN_NOISE * OWN_NOISE * noise;
         let after = open - open * open / all + spread - spread * spread / all + noise;

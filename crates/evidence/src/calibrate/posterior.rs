@@ -11,7 +11,7 @@ use shardscope_engine::stack::{ConstantId, ConstantValues, Posterior, PosteriorC
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
 use super::prior::{self, FitPrior, OWN_NOISE};
-use super::rounded;
+use super::{matrices, rounded};
 
 /// Spread between sources that is assumed of each constant, with the weight of one source. Of 21 sets of one software,
 /// machine and format, some get worse with rows of their own (`calibrate --prior none` prints them): by 0.1 points and more,
@@ -91,7 +91,7 @@ pub(super) fn spread<'a>(
     for _ in 0..ROUNDS {
         let (mut sums, mut told, mut left) = (assumed.clone(), ConstantValues::from_fn(|_| 1.0), 0.0);
         for UnseenSource { normal, toward, squares, .. } in &sources {
-            let held = DMatrix::from_diagonal(&variances.vector().map(|one| 1.0 / one));
+            let held = DMatrix::from_diagonal(&matrices::vector(&variances).map(|one| 1.0 / one));
             let Some(open) = (held + normal / noise).try_inverse() else { continue };
             // Expectation: the most likely constants of this source, held near the shared ones by how much sources
             // differ, and `open`, how unsure they are.
@@ -202,7 +202,7 @@ mod tests {
         let slopes = DMatrix::from_fn(4, ConstantId::COUNT, |_, column| if column == 0 { 1.0 } else { 0.0 });
         let sources = [0.2, -0.2].map(|error| UnseenSource::new(BTreeSet::new(), &slopes, &[error; 4], &[1.0; 4]));
         let (variances, noise) = spread(&sources, &ConstantValues::from_fn(|_| 0.1));
-        let variances = variances.vector();
+        let variances = matrices::vector(&variances);
         // Rows of a source agree, so that nearly nothing is noise, 0.0036 / 7: (0.01 + 2 x 0.04) / 3 = 0.03.
         assert!((variances[0] - 0.03).abs() < 1e-3, "{variances:?}");
         assert!((variances[1] - 0.01).abs() < 1e-12 && noise < 1e-3, "{variances:?} {noise}");

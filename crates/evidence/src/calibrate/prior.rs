@@ -8,6 +8,8 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
+use super::matrices;
+
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
 pub(super) const FROM_SCRATCH: f64 = 0.06;
@@ -55,7 +57,7 @@ impl FitPrior {
         let value = |id: ConstantId| calibration.get(id.constant()).unwrap_or(id.constant().usual);
         let noise = OWN_NOISE * posterior.noise;
         let SymmetricEigen { eigenvalues, eigenvectors } =
-            SymmetricEigen::new(posterior.covariance() + posterior.spread());
+            SymmetricEigen::new(matrices::covariance(posterior) + matrices::spread(posterior));
         // Correlations of three digits may leave a hair below zero where there was a hair above.
         let least = eigenvalues.max() * 1e-9;
         let scale = eigenvalues.map(|along| noise / libm::sqrt(along.max(least)));

@@ -417,7 +417,7 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
     // The row is known now: a step like it is surer than before, and nothing is less sure.
     let sure = |calibration: &Calibration| {
         let posterior = calibration.posterior().expect("a posterior");
-        posterior.covariance() + posterior.spread()
+        matrices::covariance(posterior) + matrices::spread(posterior)
     };
     let (before, after) = (sure(&known), sure(&found.calibration));
     for id in ConstantId::all() {

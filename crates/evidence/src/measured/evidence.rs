@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::text::csv::{inert, meant};
+use shardscope_library::text::csv::{inert, meant};
 
 use super::{Case, Metric, Validation};
 

@@ -3,8 +3,8 @@
 use crate::FileText;
 use shardscope_engine::hardware::Queue;
 use shardscope_engine::scenario::{Field, Scenario};
-use shardscope_engine::text::shell::ShellCode;
 use shardscope_engine::units::Seconds;
+use shardscope_library::text::shell::ShellCode;
 
 use super::writer::PlanWriter;
 use super::written::{Head, Ranks};

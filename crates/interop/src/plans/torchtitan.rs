@@ -6,7 +6,7 @@ use shardscope_engine::plan::{
     Compile, Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Problem, Value};
-use shardscope_engine::text::shell::ShellCode;
+use shardscope_library::text::shell::ShellCode;
 
 use super::draft::PlanDraft;
 use super::harmless;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::FileText;
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::text::shell::ShellCode;
+use shardscope_library::text::shell::ShellCode;
 
 use super::writer::Line;
 

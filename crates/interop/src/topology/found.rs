@@ -1,8 +1,8 @@
 //! What one file says of a machine, told apart by its content: Slurm's tables, NVIDIA's and AMD's tools, InfiniBand's, XML.
 
 use crate::runs::plain;
-use shardscope_engine::disk::InputKind;
 use shardscope_engine::problem::Problem;
+use shardscope_library::disk::InputKind;
 
 use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
 use super::{ports, rocm, slurm, xml};

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::figure::Figure;
 use super::why::facts::FigureSubject;
-use shardscope_engine::text::csv::{CsvCell, csv_line};
 use shardscope_engine::units::{Amount, Bytes, percent, signed};
+use shardscope_library::text::csv::{CsvCell, csv_line};
 
 /// One value: what people read, and what machines do.
 #[derive(Debug, Clone, Default)]

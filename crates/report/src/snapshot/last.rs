@@ -10,9 +10,9 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use shardscope_engine::disk::{self, Staged};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
+use shardscope_library::disk::{self, Staged};
 
 use super::open::{OpenError, Opened, open, read};
 use super::set::Set;

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::figures::Figures;
-use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::scenario::Field;
 use shardscope_engine::scenario::file::{Source, printable};
 use shardscope_engine::units::devices;
+use shardscope_library::disk::{self, InputKind};
 
 use super::content::{KIND, Snapshot};
 use super::set::Set;

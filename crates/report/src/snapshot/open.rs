@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use shardscope_engine::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_engine::presets::{Library, Origin, PresetFile, Unknown};
 use shardscope_engine::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_library::disk::{self, InputKind, OpenInput, Watch};
 
 use super::content::{FORMAT, KIND, Snapshot, in_scenario};
 use super::set::{self, Set};

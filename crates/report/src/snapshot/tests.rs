@@ -16,6 +16,7 @@ use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::full;
 use shardscope_engine::units::{Bytes, Seconds, Watts};
+use shardscope_library::folders::with_folders;
 
 use super::write::write_to_first;
 use super::*;
@@ -135,7 +136,7 @@ fn presets_and_scenario_files_open_alike() {
     let mut file = ScenarioFile::of(&scenario());
     file.plan.sharding = None;
     fs::write(&path, file.to_toml().expect("text")).expect("write");
-    let (library, warnings) = shardscope_presets::library().with_folders(None, &[directory.path().to_owned()]);
+    let (library, warnings) = with_folders(shardscope_presets::library(), None, &[directory.path().to_owned()]);
     assert!(warnings.is_empty(), "{warnings:?}");
     let preset = open("mine", &library).expect("preset");
     let opened = open(&path.display().to_string(), &library).expect("file");

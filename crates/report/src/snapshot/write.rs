@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use shardscope_engine::disk::{self, Staged};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
+use shardscope_library::disk::{self, Staged};
 
 /// A directory in which a snapshot could not be written.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use shardscope_library::folders::with_folders;
+
 use super::*;
 use crate::app::action::JobReport;
 use crate::app::jobs::files::Errand;
@@ -17,7 +19,7 @@ use crate::app::tests::{explorer, press, to_field};
 /// The explorer with a folder of the user's.
 fn at_home(home: &Path) -> App {
     let mut app = explorer();
-    app.library = Arc::new(shardscope_presets::library().with_folders(Some(home.to_owned()), &[]).0);
+    app.library = Arc::new(with_folders(shardscope_presets::library(), Some(home.to_owned()), &[]).0);
     app
 }
 

@@ -7,9 +7,10 @@ use crate::app::answers::pins::{MOST, Pin};
 use crate::app::answers::resolve;
 use crate::app::layer::Layer;
 use crate::app::state::App;
-use shardscope_engine::presets::{Kind, Library, Warning};
+use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_library::folders::Warning;
 use shardscope_report::snapshot::{Listed, Opened, StoredPin};
 
 impl App {

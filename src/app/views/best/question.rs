@@ -7,6 +7,7 @@ use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
 use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
+use shardscope_library::command;
 use shardscope_report::figures::Figure;
 
 /// Objectives of the view, with words for each.
@@ -186,7 +187,7 @@ impl PlanQuestion {
         if lacks {
             return None;
         }
-        let line = library.search_command(base, |field| space.is_free(field))?;
+        let line = command::search(library, base, |field| space.is_free(field))?;
         let mut line = line.option("objective", objective.word());
         if !front.is_empty() {
             line = line.option("over", self.sizes(base.plan.size));

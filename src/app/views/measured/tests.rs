@@ -62,10 +62,11 @@ fn the_row_of_the_scenario_takes_a_utilisation() {
 /// one's own row has 1.5 times.
 fn middle(scenario: &Scenario, shipped: f64, error: f64) -> f64 {
     let posterior = scenario.calibration.posterior().expect("fitted");
-    let slopes = search::slopes(scenario, Seconds::new(shipped), &mut Workspace::default()).vector();
-    let covariance = posterior.covariance() + posterior.spread();
-    let pairs = slopes.iter().enumerate().flat_map(|pair| slopes.iter().enumerate().map(move |other| (pair, other)));
-    let own: f64 = pairs.map(|((row, one), (column, other))| one * covariance[(row, column)] * other).sum();
+    let slopes = search::slopes(scenario, Seconds::new(shipped), &mut Workspace::default());
+    let pairs = slopes.iter().flat_map(|pair| slopes.iter().map(move |other| (pair, other)));
+    let covariance =
+        |one, other| posterior.covariance(one, other) + if one == other { posterior.spread(one) } else { 0.0 };
+    let own: f64 = pairs.map(|((row, one), (column, other))| one * covariance(row, column) * other).sum();
     shipped * libm::exp(error * own / (own + 1.5 * 1.5 * posterior.noise * posterior.noise))
 }
 

@@ -8,7 +8,7 @@ use shardscope_engine::plan::{
     Sharded,
 };
 use shardscope_engine::scenario::{Field, Value};
-use shardscope_engine::text::shell::ShellCode;
+use shardscope_library::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};

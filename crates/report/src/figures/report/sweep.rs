@@ -10,8 +10,8 @@ use shardscope_engine::cost;
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{self, Field, Problem};
 use shardscope_engine::search::{self, Axis, Sweep};
-use shardscope_engine::text::csv::csv_line;
 use shardscope_engine::units::{counted, significant};
+use shardscope_library::text::csv::csv_line;
 
 use super::changed;
 

@@ -6,6 +6,7 @@ use super::*;
 use crate::snapshot::Set;
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::search::{Workspace, once};
+use shardscope_library::folders::with_folders;
 
 fn evaluated(id: &str, library: &Library) -> (Scenario, Evaluation) {
     let scenario = open(id, library).unwrap().scenario;
@@ -192,7 +193,7 @@ fn a_preset_that_was_changed_is_taken_as_it_is_now_and_that_is_said() {
     let text = toml::to_string(&today).unwrap().replace("id = \"ours\"\n", "");
     fs::create_dir(folder.path().join("clusters")).unwrap();
     fs::write(folder.path().join("clusters/ours.toml"), text).unwrap();
-    let (library, warnings) = shardscope_presets::library().with_folders(None, &[folder.path().to_owned()]);
+    let (library, warnings) = with_folders(shardscope_presets::library(), None, &[folder.path().to_owned()]);
     assert!(warnings.is_empty(), "{warnings:?}");
     let last = file.resume(&library).unwrap().unwrap();
     assert_eq!(last.opened.scenario.cluster, library.cluster("ours").unwrap());

@@ -1,8 +1,6 @@
 //! Reading a profile from the text of a CSV; what is wrong with it is told with its line and column.
 //! Lines that begin with `#` are comments.
 
-use csv::{ReaderBuilder, StringRecord};
-
 use crate::scenario::file::{FileError, Mistake, printable};
 
 use super::{MeasuredLayer, MeasuredProfile};
@@ -47,18 +45,27 @@ impl MeasuredProfile {
     }
 }
 
-/// The fields of a line; no field goes over its end.
-fn record(line: &str) -> StringRecord {
-    let mut reader = ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-    reader.records().next().and_then(Result::ok).unwrap_or_default()
+/// The fields of a line, with their quotes; no field goes over its end.
+fn record(line: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let separates = |c: char| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    };
+    line.split(separates).collect()
+}
+
+/// What a field holds.
+fn held(field: &str) -> &str {
+    field.trim().trim_matches('"').trim()
 }
 
 fn refused<T>(mistakes: Vec<Mistake>) -> Result<T, FileError> {
     Err(FileError { file: String::new(), mistakes })
 }
 
-fn places(line: usize, header: &StringRecord) -> Result<[usize; COLUMNS.len()], FileError> {
-    let place = |name: &str| header.iter().position(|column| column.trim() == name);
+fn places(line: usize, header: &[&str]) -> Result<[usize; COLUMNS.len()], FileError> {
+    let place = |name: &str| header.iter().position(|column| held(column) == name);
     let missing: Vec<&str> = COLUMNS.into_iter().filter(|name| place(name).is_none()).collect();
     if missing.is_empty() {
         return Ok(COLUMNS.map(|name| place(name).unwrap_or_default()));
@@ -67,7 +74,7 @@ fn places(line: usize, header: &StringRecord) -> Result<[usize; COLUMNS.len()], 
 }
 
 impl ProfileRows {
-    fn add(&mut self, line: usize, record: &StringRecord, columns: usize, profile: &mut MeasuredProfile) {
+    fn add(&mut self, line: usize, record: &[&str], columns: usize, profile: &mut MeasuredProfile) {
         if record.len() != columns {
             let what = format!("{} fields where the header has {columns}; write one for each column", record.len());
             self.mistakes.push(mistake(line, 1, &what));
@@ -96,19 +103,18 @@ impl ProfileRows {
     fn field<T: std::str::FromStr>(
         &mut self,
         line: usize,
-        record: &StringRecord,
+        record: &[&str],
         column: usize,
         wanted: &str,
         right: impl Fn(&T) -> bool,
     ) -> Option<T> {
         let place = self.places[column];
-        let text = record.get(place).unwrap_or_default();
-        let value = text.trim().parse().ok().filter(right);
+        let text = held(record[place]);
+        let value = text.parse().ok().filter(right);
         if value.is_none() {
-            // The record holds its fields one after the other, without what stood between them.
-            let start = record.range(place).map_or(0, |range| record.as_slice()[..range.start].chars().count());
+            let before: usize = record[..place].iter().map(|field| field.chars().count() + 1).sum();
             let what = format!("{}: '{}' is not {wanted}; fix it", COLUMNS[column], printable(text));
-            self.mistakes.push(mistake(line, start + place + 1, &what));
+            self.mistakes.push(mistake(line, before + 1, &what));
         }
         value
     }

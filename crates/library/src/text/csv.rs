@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::printable;
+use shardscope_engine::text::printable;
 
 /// A cell as it stands in a table.
 #[derive(Debug, Clone, Default)]

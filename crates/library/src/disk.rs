@@ -1,6 +1,6 @@
 //! Files: read whole within a limit and a time, and written whole or not at all.
 //!
-//! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe
+//! Nothing else of the product opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe
 //! or flood makes the program grow or wait for ever. Not for what a file means.
 
 mod input;

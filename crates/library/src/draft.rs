@@ -6,15 +6,16 @@ use std::path::PathBuf;
 
 use toml_edit::{DocumentMut, Item, Value};
 
-use crate::hardware::Cluster;
-use crate::model::Model;
-use crate::problem::Problem;
-use crate::scenario::Scenario;
-use crate::scenario::field;
-use crate::scenario::file::{FileError, printable};
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::model::Model;
+use shardscope_engine::presets::{Kind, Library, Origin, PresetFile, read};
+use shardscope_engine::problem::Problem;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::field;
+use shardscope_engine::scenario::file::{FileError, printable};
 
-use super::schema::{self, KeyType, SchemaKey};
-use super::{Kind, Library, Origin, PresetFile, Saving, read};
+use crate::folders::Saving;
+use crate::schema::{self, KeyType, SchemaKey};
 
 /// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins,
 /// which says what link it is.
@@ -25,9 +26,6 @@ const SOURCE: &str = "source";
 
 /// The key that says what a preset is called in reports.
 const NAME: &str = "name";
-
-/// The most characters of an id that is made of a name.
-const MOST_OF_ID: usize = 60;
 
 /// A field as a form shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,18 +55,18 @@ pub struct Draft {
     origin: Option<Box<Self>>,
 }
 
-impl Library {
+impl Draft {
     /// A copy of a scenario's cluster, or else of its model, to edit: a new file for one that the program or a snapshot
     /// carries, the file itself for one of the user's.
-    pub fn draft(&self, kind: Kind, scenario: &Scenario) -> Result<Draft, String> {
+    pub fn copy_of(library: &Library, kind: Kind, scenario: &Scenario) -> Result<Self, String> {
         let (id, known, own) = if kind == Kind::Cluster {
             let (id, facts) = (&scenario.cluster.id, &scenario.cluster);
-            (id, self.cluster(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
+            (id, library.cluster(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
         } else {
             let (id, facts) = (&scenario.model.id, &scenario.model);
-            (id, self.model(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
+            (id, library.model(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
         };
-        let entry = self.entries(kind).find(|entry| known && entry.id == *id);
+        let entry = library.entries(kind).find(|entry| known && entry.id == *id);
         // A file that is like another one does not have all fields.
         let whole = entry.filter(|entry| matches!(read::like(&entry.text), Ok(None)));
         let text = match whole {
@@ -80,37 +78,13 @@ impl Library {
             Some(PresetFile { origin: Origin::File(path), .. }) => Some(path.clone()),
             _ => None,
         };
-        let copied = Draft { kind, id: id.clone(), replaces, document, origin: None };
+        let copied = Self { kind, id: id.clone(), replaces, document, origin: None };
         if copied.replaces.is_some() {
             return Ok(copied);
         }
-        Ok(Draft { id: self.free(kind, id), origin: Some(Box::new(copied.clone())), ..copied })
+        Ok(Self { id: library.free_id(kind, id), origin: Some(Box::new(copied.clone())), ..copied })
     }
 
-    /// An id for what was imported and has no file of its own: the name in small letters, `mpt-7b`, or where something
-    /// has that, `mpt-7b-imported`.
-    pub fn new_id(&self, kind: Kind, name: &str) -> String {
-        let name: String = name.to_lowercase().chars().take(MOST_OF_ID).collect();
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric() && !"._+".contains(c));
-        let id = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-        let id = if id.is_empty() { kind.word().to_owned() } else { id };
-        let is_taken = |id: &str| self.entries(kind).any(|entry| entry.id == id);
-        let imported = format!("{id}-imported");
-        match (is_taken(&id), is_taken(&imported)) {
-            (false, _) => id,
-            (true, false) => imported,
-            (true, true) => self.free(kind, &imported),
-        }
-    }
-
-    /// An id like this one that nothing has: `mpt-7b-2`.
-    fn free(&self, kind: Kind, id: &str) -> String {
-        let taken = |id: &String| self.entries(kind).any(|entry| entry.id == *id);
-        (2..u32::MAX).map(|count| format!("{id}-{count}")).find(|id| !taken(id)).unwrap_or_default()
-    }
-}
-
-impl Draft {
     /// The fields, in the order of the file's format.
     pub fn slots(&self) -> Vec<DraftField> {
         let keys = match self.kind {

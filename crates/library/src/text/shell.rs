@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use shlex::try_quote;
 
-use super::{comment, is_hidden, printable};
+use shardscope_engine::text::{comment, is_hidden, printable};
 
 /// Code for bash that grows from left to right.
 #[derive(Debug, Clone, Default)]

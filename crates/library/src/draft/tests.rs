@@ -1,8 +1,10 @@
 //! Fields read from a text, changed, and what is wrong then.
 
+use shardscope_engine::scenario::file;
+use shardscope_engine::units::BytesPerSecond;
+use shardscope_presets::library as embedded;
+
 use super::*;
-use crate::scenario::file;
-use crate::units::BytesPerSecond;
 
 /// The scenario of the embedded presets with a cluster and a model.
 fn scenario(library: &Library, cluster: &str, model: &str) -> Scenario {
@@ -13,8 +15,8 @@ fn scenario(library: &Library, cluster: &str, model: &str) -> Scenario {
 }
 
 fn draft(kind: Kind) -> Draft {
-    let library = Library::embedded();
-    library.draft(kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
+    let library = embedded();
+    Draft::copy_of(&library, kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
 }
 
 fn slot(draft: &Draft, path: &str) -> DraftField {
@@ -62,7 +64,7 @@ fn the_links_of_a_level_are_fields_that_say_what_they_join() {
 
 #[test]
 fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
-    let library = Library::embedded();
+    let library = embedded();
     for kind in [Kind::Cluster, Kind::Model] {
         for entry in library.entries(kind) {
             let (cluster, model) = if kind == Kind::Cluster {
@@ -70,7 +72,7 @@ fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
             } else {
                 ("h100-80gb-dgx", entry.id.as_str())
             };
-            let mut draft = library.draft(kind, &scenario(&library, cluster, model)).unwrap();
+            let mut draft = Draft::copy_of(&library, kind, &scenario(&library, cluster, model)).unwrap();
             // Writing what a field shows changes no fact.
             for slot in draft.slots().iter().filter(|slot| !slot.value.is_empty()) {
                 draft.set(slot, &slot.value).unwrap_or_else(|why| panic!("{}: {}: {why}", entry.id, slot.path));
@@ -146,8 +148,10 @@ fn what_fields_make_of_each_other_is_said_at_the_field() {
 
 #[test]
 fn a_copy_gets_an_id_that_nothing_has() {
-    let mut library = Library::embedded();
-    let of = |library: &Library| library.draft(Kind::Model, &scenario(library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    let mut library = embedded();
+    let of = |library: &Library| {
+        Draft::copy_of(library, Kind::Model, &scenario(library, "h100-80gb-dgx", "mpt-7b")).unwrap()
+    };
     let first = of(&library);
     assert_eq!((first.id.as_str(), &first.replaces), ("mpt-7b-2", &None));
     library.add(Kind::Model, "mpt-7b-2", &first.text(), Origin::Embedded).unwrap();
@@ -156,7 +160,7 @@ fn a_copy_gets_an_id_that_nothing_has() {
 
 #[test]
 fn what_is_imported_gets_an_id_that_can_be_typed() {
-    let library = Library::embedded();
+    let library = embedded();
     let id = library.new_id(Kind::Cluster, "NVIDIA H100 SXM5 80GB, 16 nodes");
     assert_eq!(id, "nvidia-h100-sxm5-80gb-16-nodes");
     assert_eq!(library.new_id(Kind::Model, "MPT-7B"), "mpt-7b-imported", "the preset keeps its own");
@@ -165,9 +169,9 @@ fn what_is_imported_gets_an_id_that_can_be_typed() {
 /// A copy of a DGX H100 for other GPUs was reported as a DGX H100.
 #[test]
 fn a_copy_is_called_by_its_id_until_it_is_named() {
-    let library = Library::embedded();
+    let library = embedded();
     let name = |draft: &Draft| read::checked::<Cluster>(&draft.id, &draft.saving().text).unwrap().name;
-    let mut copy = library.draft(Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    let mut copy = Draft::copy_of(&library, Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
     copy.id = "b200-dgx".to_owned();
     assert_eq!(name(&copy), "b200-dgx");
     set(&mut copy, "name", "DGX B200").unwrap();
@@ -176,10 +180,10 @@ fn a_copy_is_called_by_its_id_until_it_is_named() {
 
 #[test]
 fn facts_of_a_snapshot_are_copied_as_they_are() {
-    let library = Library::embedded();
+    let library = embedded();
     let mut scenario = scenario(&library, "h100-80gb-dgx", "mpt-7b");
     std::sync::Arc::make_mut(&mut scenario.model).layers = 7;
-    let draft = library.draft(Kind::Model, &scenario).unwrap();
+    let draft = Draft::copy_of(&library, Kind::Model, &scenario).unwrap();
     assert_eq!((slot(&draft, "layers").value.as_str(), draft.id.as_str()), ("7", "mpt-7b-2"));
     assert_eq!(draft.problems(), []);
 }
@@ -198,8 +202,8 @@ fn said_in(path: &str, value: &toml::Value) -> Vec<String> {
 
 #[test]
 fn a_copy_of_a_file_that_is_like_another_has_all_fields() {
-    let library = Library::embedded();
-    let copy = library.draft(Kind::Model, &scenario(&library, "mi250x-frontier", "llama2-7b")).unwrap();
+    let library = embedded();
+    let copy = Draft::copy_of(&library, Kind::Model, &scenario(&library, "mi250x-frontier", "llama2-7b")).unwrap();
     assert_eq!((slot(&copy, "layers").value, slot(&copy, "name").value), ("32".to_owned(), "Llama 2 7B".to_owned()));
     assert_eq!(copy.problems(), []);
 }
@@ -207,7 +211,7 @@ fn a_copy_of_a_file_that_is_like_another_has_all_fields() {
 #[test]
 fn whatever_a_file_may_say_is_a_field() {
     assert!(schema::keys::<Cluster>().is_ok() && schema::keys::<Model>().is_ok(), "the schemas are understood");
-    let library = Library::embedded();
+    let library = embedded();
     for kind in [Kind::Cluster, Kind::Model] {
         for entry in library.entries(kind) {
             let document = entry.text.parse().expect("TOML");
@@ -260,8 +264,8 @@ fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
 
 #[test]
 fn it_says_of_what_each_rate_of_a_level_is() {
-    let library = Library::embedded();
-    let frontier = library.draft(Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
+    let library = embedded();
+    let frontier = Draft::copy_of(&library, Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
     let of = |path: &str| slot(&frontier, path).note;
     assert_eq!(of("levels[0].bandwidth"), "device, in the package");
     assert_eq!(of("levels[2].bandwidth"), "device, between nodes");
