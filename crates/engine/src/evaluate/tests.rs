@@ -33,6 +33,7 @@ use crate::presets::Library;
 use crate::scenario::HostThreads;
 use crate::stack::{AllReduceAlgorithm, Overlap, ProcessLauncher, Protocol, Runtime};
 use crate::testing;
+use crate::testing::random::{self, Draws};
 use crate::units::{Bytes, BytesPerSecond, Seconds, Share};
 
 fn evaluate(scenario: &Scenario) -> Summary {
@@ -71,6 +72,11 @@ fn mfu_counts_six_flop_per_weight_and_twelve_for_attention() {
     close(summary.hfu / summary.mfu, 3.5 / 3.0);
 }
 
+/// Any scenario that can be laid out: as [`random`] draws it, so that it shrinks with its numbers.
+fn any_scenario() -> impl Strategy<Value = Scenario> {
+    proptest::collection::vec(any::<u32>(), 400).prop_map(|numbers| random::scenario(&mut Draws::given(numbers)))
+}
+
 fn extents() -> impl Strategy<Value = Extent> {
     proptest::sample::select(vec![Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System])
 }
@@ -90,7 +96,7 @@ fn placements() -> impl Strategy<Value = Placement> {
     )
 }
 
-/// Any valid small scenario, half of them with operators with shards of their own.
+/// Any small scenario of layers that are alike and trained in full, half of them with operators with shards of their own.
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let apart = prop_oneof![Just(Vec::new()), proptest::collection::vec(placements(), 1..4)];
     (uniform_scenarios(), apart).prop_map(|(mut scenario, operators)| {

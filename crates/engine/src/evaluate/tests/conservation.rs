@@ -1,12 +1,13 @@
 //! What holds of any step: parts sum, the trace is what the summary counts, folded is unfolded.
 
 use super::*;
+use crate::sim::{Outcome, TimeTotals};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn parts_sum_and_bounds_hold(scenario in scenarios()) {
+    fn parts_sum_and_bounds_hold(scenario in any_scenario()) {
         let mut workspace = Workspace::default();
         let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) else {
             return Err(TestCaseError::reject("not a valid layout"));
@@ -16,13 +17,28 @@ proptest! {
         let parts = compute + exposed + bubble + optimizer + other;
         prop_assert!((parts.get() - step).abs() <= 1e-9 * step, "{parts} is not {step}");
         prop_assert!(exposed <= communication);
-        prop_assert!((summary.memory.parts.total() - summary.memory.peak).get().abs() < 1.0);
-        for (name, part) in summary.memory.parts.named() {
-            prop_assert!(part.get() >= 0.0, "{name} is {part}");
+        let Phases { forward, backward, update } = summary.phases;
+        let phases = forward + backward + update;
+        prop_assert!((phases.get() - step).abs() <= 1e-9 * step, "{phases} is not {step}");
+        let stages = stages(&scenario, &workspace);
+        for memory in stages.iter().chain([&summary.memory]) {
+            prop_assert!((memory.parts.total() - memory.peak).get().abs() < 1.0);
+            for (name, part) in memory.parts.named() {
+                prop_assert!(part.get() >= 0.0, "{name} is {part}");
+            }
+        }
+        let fullest = stages.iter().map(|memory| memory.peak.get()).fold(0.0, f64::max);
+        prop_assert!((fullest - summary.memory.peak.get()).abs() < 1.0, "{fullest} is not {}", summary.memory.peak);
+        // Every rank's time has its uses.
+        for rank in 0..stages.len() {
+            let Outcome { end, totals, .. } = workspace.simulator.outcome(rank);
+            let TimeTotals { compute, exposed, bubble, optimizer, host, waiting, phases, .. } = totals;
+            let uses = compute + exposed.iter().sum::<u64>() + bubble + optimizer + host + waiting;
+            prop_assert_eq!([uses, phases.iter().sum()], [end, end], "rank {} of {}", rank, stages.len());
         }
         // What the trace shows is what the summary counts.
-        for lane in Stream::ALL {
-            let busy: f64 = trace.spans.iter().filter(|span| span.lane == lane).map(|span| span.alone.get()).sum();
+        for (rank, lane) in (0..trace.ranks()).flat_map(|rank| Stream::ALL.map(|lane| (rank, lane))) {
+            let busy: f64 = trace.spans_on(rank, lane).iter().map(|span| span.alone.get()).sum();
             prop_assert!(busy <= step * (1.0 + 1e-9));
         }
         // Waits are explained by what transfers take alone: the parts that are counted are those of the spans.
@@ -39,34 +55,34 @@ proptest! {
         }
         let end = trace.spans.iter().map(|span| span.end).fold(Seconds::ZERO, Seconds::max);
         prop_assert!((end - summary.step_time).get().abs() < 1e-11);
-        let left = trace.memory.last().map_or(0.0, |point| point.in_use.get());
         let most = trace.memory.iter().map(|point| point.in_use.get()).fold(0.0, f64::max);
-        prop_assert!(left <= most);
         if !trace.memory.is_empty() {
-            prop_assert!((most - summary.memory.peak.get()).abs() < 16.0, "the trace's peak is the summary's");
+            prop_assert!((most - summary.memory.peak.get()).abs() < 64.0, "the trace's peak is the summary's");
         }
-        // All that was taken during the step was given back by its end.
-        let kept = scenario.calibration.allocator.reserve + summary.memory.parts.weights + summary.memory.parts.optimizer;
-        prop_assert!(left >= kept.get() - 16.0);
     }
 
     #[test]
-    fn folded_equals_unfolded(scenario in scenarios()) {
+    fn folded_equals_unfolded(scenario in any_scenario()) {
         let mut workspace = Workspace::default();
         if let Ok(folded) = super::summary(&scenario, &mut workspace) {
+            let memory = stages(&scenario, &workspace);
             let unfolded =
             scenario.checked().and_then(|checked| summary::run(&checked, &Factors::default(), &mut workspace, false));
             prop_assert_eq!(Ok(folded), unfolded);
+            prop_assert_eq!(memory, stages(&scenario, &workspace));
         }
     }
 
     #[test]
-    fn the_step_ends_with_the_memory_it_began_with(scenario in scenarios()) {
+    fn the_step_ends_with_the_memory_it_began_with(scenario in any_scenario()) {
         let mut workspace = Workspace::default();
         if let Ok((_, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) {
-            let first = workspace.state_bytes().sum::<f64>();
-            let last = trace.memory.last().map_or(first, |point| point.in_use.get());
-            prop_assert!((last - first).abs() < 1.0, "{first} at the start, {last} at the end");
+            // All that was taken during the step was given back by its end.
+            for (rank, first) in workspace.state_bytes().enumerate() {
+                let last = trace.memory.iter().rfind(|point| point.rank as usize == rank);
+                let last = last.map_or(first, |point| point.in_use.get());
+                prop_assert!((last - first).abs() < 64.0, "rank {rank}: {first} at the start, {last} at the end");
+            }
         }
     }
 }
