@@ -290,7 +290,7 @@ fn collective(library: &Library, cluster: &str, gigabits: Option<f64>, (kind, ra
     }
     let rates = Rates::new(&scenario, &Factors::default());
     let payload = Payload::plain(Count::new(bytes / 2.0), Format::Bf16);
-    let group = Group { stride: 1, size: ranks };
+    let group = Group::new(1, ranks);
     match kind {
         "all_reduce" => rates.all_reduce(payload, group).time.get(),
         _ => rates.gather(payload, group).time.get(),
