@@ -531,7 +531,8 @@ fn a_measured_figure_that_cannot_be_is_refused() {
     for (value, said) in [
         ("1e308s", "to 1e6 s"),
         ("1e-320s", "from 1 us"),
-        ("1e300GiB", "to 1 PB"),
+        ("1e300GiB", "71 GiB"),
+        ("1e7GiB", "to 1 PB"),
         ("1e-300%", "from 0.0001 %"),
         ("infs", "3.4 s"),
         ("nan%", "from 0.0001 %"),

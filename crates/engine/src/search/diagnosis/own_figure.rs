@@ -134,12 +134,13 @@ mod tests {
         for (text, why) in [
             ("3.4", "3.4 s"),
             ("0 s", "from 1 us"),
-            ("-1 s", "from 1 us"),
+            ("-1 s", "3.4 s"),
             ("1e308 s", "to 1e6 s"),
             ("1e-320 s", "from 1 us"),
             ("1e-300 %", "from 0.0001 %"),
             ("0 GiB", "from 1 B"),
-            ("1e300 GiB", "to 1 PB"),
+            ("1e300 GiB", "71 GiB"),
+            ("1e7 GiB", "to 1 PB"),
             ("120 %", "100 %"),
             ("x%", "38 %"),
         ] {
