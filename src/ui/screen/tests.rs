@@ -31,8 +31,31 @@ const ASCII: Caps =
 
 fn screen(app: &App, caps: Caps, (width, height): (u16, u16)) -> TestBackend {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(app, &caps, frame)).unwrap();
+    let drawn = |frame: &mut Frame<'_>| {
+        draw(app, &caps, frame);
+        hide_counts(frame.buffer_mut());
+    };
+    terminal.draw(drawn).unwrap();
     terminal.backend().clone()
+}
+
+/// Hides how many fields are folded away, and how many commands are found, so that a new field changes the helps alone.
+fn hide_counts(buffer: &mut Buffer) {
+    let width = usize::from(buffer.area.width.max(1));
+    for row in buffer.content.chunks_mut(width) {
+        let line: Vec<char> = row.iter().map(|cell| cell.symbol().chars().next().unwrap_or(' ')).collect();
+        let text = |part: &[char]| part.iter().collect::<String>();
+        let whole = text(&line);
+        let (folded, commands) = (whole.contains(" more "), whole.contains(" Commands "));
+        for at in (0..line.len()).filter(|at| (folded || commands) && line[*at].is_ascii_digit()) {
+            let (before, after) = (text(&line[..at]), text(&line[at..]));
+            let before = before.trim_end_matches(|letter: char| letter.is_ascii_digit());
+            let after = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            if before.trim_end().ends_with(" more") || commands && after.starts_with(" found") {
+                row[at].set_symbol("#");
+            }
+        }
+    }
 }
 
 /// The screen after some keys that ask the engine nothing.
