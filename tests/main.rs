@@ -11,4 +11,5 @@ mod licences;
 mod measured;
 mod models;
 mod predictions;
+mod properties;
 mod terminal;

@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a toy that cannot be made ends the test")]
 
+pub mod random;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
