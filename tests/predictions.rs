@@ -17,6 +17,8 @@ pub mod scenarios;
 pub mod steps;
 pub mod table;
 
+use std::collections::HashSet;
+
 use difference::Difference;
 use table::Table;
 
@@ -25,6 +27,8 @@ const RENEW: &str = "SHARDSCOPE_PREDICTIONS=renew cargo test predictions::";
 
 /// Compares a table with its file, or writes the file where that was asked for.
 fn holds(name: &str, now: &Table) {
+    let ids: HashSet<&String> = now.rows.iter().map(|(id, _)| id).collect();
+    assert_eq!(ids.len(), now.rows.len(), "each row of {name} has an id of its own");
     let file = format!("{}/tests/predictions/{name}.csv", env!("CARGO_MANIFEST_DIR"));
     if std::env::var("SHARDSCOPE_PREDICTIONS").is_ok_and(|wanted| wanted == "renew") {
         std::fs::write(&file, now.to_csv()).expect("a writable file");

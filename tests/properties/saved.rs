@@ -20,6 +20,9 @@ fn a_scenario_that_is_saved_and_read_is_the_same() {
         if draws.seldom() {
             Arc::make_mut(&mut scenario.model).id = "own".to_owned();
         }
+        // The format that a method implies is said in a file.
+        let tuning = &mut scenario.plan.tuning;
+        tuning.frozen = tuning.freezes().then(|| tuning.frozen_format());
         let text = library.file(&scenario).to_toml().expect("TOML");
         let file = file::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let read = library.resolve(&file).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));

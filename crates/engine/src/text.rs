@@ -88,13 +88,15 @@ pub fn name(text: &str) -> String {
     printable(text).chars().take(MOST_OF_NAME).collect()
 }
 
+/// Why a text is no single line; `None` where it is one.
+pub fn no_line(text: &str) -> Option<&'static str> {
+    text.contains(ends_line).then_some("must be one line; take the line break out")
+}
+
 /// Why a text is no name or id; `None` where it is one.
 pub fn no_name(text: &str) -> Option<&'static str> {
-    if text.contains(ends_line) {
-        return Some("must be one line; take the line break out");
-    }
     let is_long = text.chars().nth(MOST_OF_NAME).is_some();
-    is_long.then_some("must have at most 200 characters; shorten it")
+    no_line(text).or_else(|| is_long.then_some("must have at most 200 characters; shorten it"))
 }
 
 /// Whether a character ends a line, for Unicode or for any reader.

@@ -267,14 +267,12 @@ impl<'a> OperatorLayouts<'a> {
                 add(attention, (count, 1), Parameters::layer(scenario, kind), whole);
             }
         }
-        // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
+        // A tied model counts the shared matrix with the embedding. The last rank of a pipeline has no embedding, and
         // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`); so it does where it looks
         // further tokens up.
-        let copied = if model.shares_embedding() && !layers.ends.embedding {
-            u64::from(model.vocab) * u64::from(model.hidden)
-        } else {
-            0
-        };
+        let elsewhere = scenario.plan.pipeline > 1 && !layers.ends.embedding;
+        let copied =
+            if model.shares_embedding() && elsewhere { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
         if layers.ends.embedding {
             add(self.layout_of(Site::Embedding), (1, 1), Parameters::embedding(scenario), whole);
         }

@@ -10,7 +10,7 @@ use crate::scenario::Problem;
 use crate::scenario::field::{Field, PLACEMENT};
 
 use super::error::{FileError, Mistake, printable};
-use crate::text::no_name;
+use crate::text::{no_line, no_name};
 
 /// A text whose syntax is right.
 #[derive(Debug)]
@@ -217,21 +217,28 @@ fn table_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
 /// Fields whose text is for people to read: it may be long, and have lines. All other text names something.
 const PROSE: [&str; 4] = ["about", "look", "note", "source"];
 
+/// The field whose texts are sentences for people: each may be long, in one line.
+const SENTENCES: &str = "caveats";
+
 /// The first key or value that no file may hold: control characters, and names or ids of several lines or too many
 /// characters.
 fn refused(table: &DeTable<'_>) -> Option<(String, Range<usize>, &'static str)> {
     let mut found = None;
     let control = |text: &str| text.replace("\r\n", "\n").chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
-    let mut bad = |text: &str, is_prose: bool| {
-        let named = || no_name(text).filter(|_| !is_prose);
-        found = if control(text) { Some("holds control characters; remove them") } else { named() };
+    let mut bad = |text: &str, wrong: fn(&str) -> Option<&'static str>| {
+        found = if control(text) { Some("holds control characters; remove them") } else { wrong(text) };
         found.is_some()
     };
     let (path, place) = walk(table, &mut |key, value| {
-        let is_prose = key.is_some_and(|key| PROSE.contains(&key.get_ref().as_ref()));
-        let key = key.filter(|key| bad(key.get_ref(), false)).map(Spanned::span);
+        let name = key.map_or("", |key| key.get_ref().as_ref());
+        let wrong = match name {
+            SENTENCES => no_line,
+            _ if PROSE.contains(&name) => |_: &str| None,
+            _ => no_name,
+        };
+        let key = key.filter(|key| bad(key.get_ref(), no_name)).map(Spanned::span);
         let text = value.and_then(|value| Some((value.get_ref().as_str()?, value.span())));
-        key.or_else(|| text.filter(|(text, _)| bad(text, is_prose)).map(|(_, place)| place))
+        key.or_else(|| text.filter(|(text, _)| bad(text, wrong)).map(|(_, place)| place))
     })?;
     Some((path, place, found?))
 }
@@ -239,26 +246,26 @@ fn refused(table: &DeTable<'_>) -> Option<(String, Range<usize>, &'static str)> 
 type Key<'a> = Spanned<toml::de::DeString<'a>>;
 type Look<'l> = dyn FnMut(Option<&Key<'_>>, Option<&Spanned<DeValue<'_>>>) -> Option<Range<usize>> + 'l;
 
-/// Shows each key with its value, and each item of an array, until one is found; gives its path and place.
+/// Shows each key with its value, and with each item of an array, until one is found; gives its path and place.
 fn walk(table: &DeTable<'_>, look: &mut Look<'_>) -> Option<(String, Range<usize>)> {
     for (key, value) in table {
         let name = printable(key.get_ref());
         if let Some(place) = look(Some(key), Some(value)) {
             return Some((name, place));
         }
-        if let Some((path, place)) = walk_value(value, look) {
+        if let Some((path, place)) = walk_value(key, value, look) {
             return Some((format!("{name}{path}"), place));
         }
     }
     None
 }
 
-fn walk_value(value: &Spanned<DeValue<'_>>, look: &mut Look<'_>) -> Option<(String, Range<usize>)> {
+fn walk_value(key: &Key<'_>, value: &Spanned<DeValue<'_>>, look: &mut Look<'_>) -> Option<(String, Range<usize>)> {
     match value.get_ref() {
         DeValue::Table(table) => walk(table, look).map(|(path, place)| (format!(".{path}"), place)),
         DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            let found = look(None, Some(item)).map(|place| (String::new(), place));
-            found.or_else(|| walk_value(item, look)).map(|(path, place)| (format!("[{index}]{path}"), place))
+            let found = look(Some(key), Some(item)).map(|place| (String::new(), place));
+            found.or_else(|| walk_value(key, item, look)).map(|(path, place)| (format!("[{index}]{path}"), place))
         }),
         _ => None,
     }

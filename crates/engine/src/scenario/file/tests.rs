@@ -264,6 +264,15 @@ fn names_and_ids_are_one_line_of_at_most_200_characters() {
     }
 }
 
+/// What a snapshot says of its figures is as long as it needs, and one line each.
+#[test]
+fn caveats_are_lines_of_any_length() {
+    let caveats = |text: &str| format!("[evaluation]\ncaveats = [\"short\", \"{text}\"]\n");
+    assert!(Source::new(&caveats(&"x".repeat(201))).is_ok());
+    let refused = Source::new(&caveats("two\\nlines")).map(|_| ()).expect_err("a line break").to_string();
+    assert!(refused.contains("evaluation.caveats[1]: must be one line"), "{refused}");
+}
+
 #[test]
 fn formats_newer_than_known_are_refused() {
     let newer = message(&TEXT.replace("format = 1", "format = 2"));
