@@ -36,7 +36,7 @@ fn command(library: &Library, command: &'static str, scenario: &Scenario) -> Opt
     let mut again = library.resolve(&said).ok()?;
     (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
     again.caveats = Arc::clone(&scenario.caveats);
-    (again == *scenario).then(|| line(library, command, &flags))
+    is_same(&again, scenario).then(|| line(library, command, &flags))
 }
 
 /// `shardscope search` from this scenario; fields that are free are not said, since a flag would hold them.
@@ -68,19 +68,31 @@ fn flags(
     for (field, value) in &flags {
         file.put(*field, Some(value.clone()));
     }
-    let usual = library.resolve(&file).ok()?;
+    let mut said = library.resolve(&file).ok()?;
     // The shard is that of the extents, which are said one by one.
     let others = Field::all().filter(|field| {
         let apart = matches!(field, Field::Shard | Field::Accumulate | Field::GlobalBatch);
         field.is_in_plan() && !apart && is_said(*field)
     });
+    // In the order of the table, so that what a flag implies is not said again: adapters bring a rank and a format.
     for field in others {
-        let value = field.value(scenario);
-        flags.extend(value.filter(|value| field.value(&usual).as_ref() != Some(value)).map(|value| (field, value)));
+        let lacking = field.value(scenario).filter(|value| field.value(&said).as_ref() != Some(value));
+        if let Some(value) = lacking {
+            field.put(&value, &mut said).ok()?;
+            flags.push((field, value));
+        }
     }
     flags.push(batch);
     flags.sort_by_key(|(field, _)| *field);
     Some(flags)
+}
+
+/// Whether a file would hold two scenarios alike: what no field says, like the rank of adapters that a full training lacks,
+/// no step depends on.
+fn is_same(one: &Scenario, other: &Scenario) -> bool {
+    let facts = (&one.cluster, &one.stack, &one.calibration, &one.model);
+    facts == (&other.cluster, &other.stack, &other.calibration, &other.model)
+        && ScenarioFile::of(one) == ScenarioFile::of(other)
 }
 
 /// The batch that is held, or else its micro-batches.
@@ -95,8 +107,10 @@ fn accumulate(scenario: &Scenario) -> (Field, Value) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use shardscope_engine::plan::Extent;
     use shardscope_engine::presets::Kind;
+    use shardscope_engine::scenario::field::{PresetField, Type};
     use shardscope_presets::library as embedded;
 
     use super::*;
@@ -160,6 +174,94 @@ mod tests {
             assert_eq!(said.is_some(), is_said, "{level}: {said:?}");
             let words = said.map(|line| shlex::split(&line).unwrap().join(" "));
             assert!(words.is_none_or(|line| line.replace('=', " ").contains(&format!("--weights-over {level} "))));
+        }
+    }
+
+    /// Rank, matrices and format of adapters follow from the method, or are said with it; without adapters they say nothing.
+    #[test]
+    fn adapters_have_a_command() {
+        for (changes, said, unsaid) in [
+            (
+                &[("train", "lora")][..],
+                &["--train lora"][..],
+                &["--lora-rank", "--lora-targets", "--frozen-format"][..],
+            ),
+            (&[("train", "lora"), ("lora-rank", "4")], &["--train lora --lora-rank 4"], &["--frozen-format"]),
+            (&[("train", "qlora"), ("frozen-format", "nf4")], &["--train qlora"], &["--frozen-format"]),
+            (&[("train", "qlora"), ("frozen-format", "bf16")], &["--train qlora --frozen-format bf16"], &[]),
+            (&[("lora-rank", "4")], &[], &["--lora-rank"]),
+        ] {
+            let line = command(changes).unwrap_or_else(|| panic!("no command for {changes:?}"));
+            assert!(said.iter().all(|words| line.contains(words)), "{line}");
+            assert!(!unsaid.iter().any(|words| line.contains(words)), "{line}");
+        }
+    }
+
+    /// Words that a field takes, valid in themselves.
+    fn words(field: Field, library: &Library) -> Vec<String> {
+        let listed = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let kind = field.preset().map(|preset| match preset {
+            PresetField::Cluster => Kind::Cluster,
+            PresetField::Stack => Kind::Stack,
+            PresetField::Model => Kind::Model,
+            PresetField::Strategy => Kind::Strategy,
+        });
+        match field.spec().takes {
+            Type::Id => {
+                kind.map_or_else(Vec::new, |kind| library.entries(kind).map(|entry| entry.id.clone()).collect())
+            }
+            Type::Count(least, most) => {
+                [least, 1, 2, 3, 8, 96, 4096, most].map(|count| count.min(most).to_string()).into()
+            }
+            Type::Factor => listed(&["0.3", "1", "2", "0.0625"]),
+            Type::Share => listed(&["0", "0.25", "33%", "1"]),
+            Type::Tokens => listed(&["1T", "300B", "123456789"]),
+            Type::Money => listed(&["2.50 EUR", "0.1 USD"]),
+            Type::Batch => listed(&["free", "96", "1024", "4M tokens", "1000000 tokens"]),
+            Type::Switch => listed(&["on", "off"]),
+            Type::Extent => listed(&["device", "innermost", "node", "system", "2", "8", "3"]),
+            Type::Recompute => listed(&["none", "selective", "full", "0.3", "50%"]),
+            Type::RecomputeModules => listed(&["stack", "core_attn", "moe_act+layernorm"]),
+            Type::StageSizes => listed(&["balanced", "40,40", "16,16"]),
+            Type::Imbalance => listed(&["balanced", "usual", "1.5"]),
+            Type::Capacity => listed(&["none", "1.25"]),
+            Type::DispatchFormats => listed(&["bf16", "fp8", "fp8+bf16+fp8+bf16"]),
+            Type::LoraTargets => listed(&["all", "attention", "q,v", "qkv,o", "gate_up"]),
+            Type::OneOf(words) => listed(words.all),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        /// What flags say has a command line, which says it again.
+        #[test]
+        fn a_command_gives_the_scenario_of_any_flags(seeds in proptest::collection::vec(any::<u32>(), Field::all().count())) {
+            let library = embedded();
+            let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+            for (field, seed) in Field::all().zip(seeds) {
+                // One field of six, so that much of what is said goes together.
+                if let (0, words) = (seed % 6, words(field, &library)) {
+                    file.put(field, field.read(&words[seed as usize / 6 % words.len()]).unwrap());
+                }
+            }
+            let Ok(scenario) = library.resolve(&file) else { return Ok(()) };
+            if scenario.layout().is_err() || scenario.divides_batch().is_err() {
+                return Ok(());
+            }
+            let line = eval(&library, &scenario).unwrap_or_else(|| panic!("no command for {file:?}"));
+            let mut again = parse(&library.scenario_text("default").unwrap().text).unwrap();
+            again.plan.put(Field::Tokens, None);
+            let said = shlex::split(&line).unwrap();
+            let mut said = said.iter().flat_map(|word| word.split_once('=').map_or(vec![word.as_str()], |(flag, value)| vec![flag, value])).skip(2);
+            while let (Some(flag), Some(value)) = (said.next(), said.next()) {
+                again.set(flag.trim_start_matches("--"), value).unwrap();
+            }
+            let again = library.resolve(&again).unwrap();
+            for field in Field::all() {
+                prop_assert_eq!(field.value(&again), field.value(&scenario), "{} of {}", field, line);
+            }
+            prop_assert_eq!(&again.plan.sharding, &scenario.plan.sharding, "{}", line);
         }
     }
 

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Accumulation, Extent, FrozenEnds, GlobalBatch, Plan, Precision, Reduction, Sharded};
+use shardscope_engine::plan::{
+    Accumulation, Extent, FrozenEnds, FrozenFormat, GlobalBatch, Plan, Precision, Reduction, Sharded, TrainMethod,
+};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
 /// A plan's fields, and which of them a tool's file says.
@@ -100,6 +102,11 @@ impl<'a> PlanWriter<'a> {
         let sequences = scenario.sequences();
         let batch = GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch);
         values.insert(Field::GlobalBatch, batch);
+        if plan.tuning.freezes() {
+            let four_bits = plan.tuning.frozen_format() == FrozenFormat::Nf4;
+            let method = if four_bits { TrainMethod::Qlora } else { TrainMethod::Lora };
+            values.insert(Field::Train, method.into());
+        }
         if layout.pipeline > 1 {
             values.insert(Field::Schedule, plan.effective_schedule().into());
         }
