@@ -31,9 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scenario = library.resolve(&file).map_err(|problems| format!("{problems:?}"))?;
     let traces = RankTrace::all(&scenario, &mut Workspace::default()).map_err(|problems| format!("{problems:?}"))?;
     let mut text = Vec::new();
-    traces.first().ok_or_else(|| "no rank")?.write(&mut text)?;
+    traces.first().ok_or("no rank")?.write(&mut text)?;
     let trace: Value = serde_json::from_slice(&text)?;
-    let events = trace["traceEvents"].as_array().ok_or_else(|| "no events")?;
+    let events = trace["traceEvents"].as_array().ok_or("no events")?;
     std::fs::write("assets/trace.svg", picture(events)?)?;
     println!("assets/trace.svg");
     Ok(())
