@@ -3,10 +3,10 @@
 //! The explorer runs as it does in a terminal, but answers its own questions in line and draws into a buffer; so the
 //! pictures show what the program shows, and no more. Another folder can be given as the only argument.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use color_eyre::eyre::{Result, eyre};
 use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -105,19 +105,19 @@ const PICTURES: [Picture; 17] = [
     Picture { name: "evidence", keys: "Ej", ..PLAIN },
 ];
 
-fn main() -> Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("assets"), PathBuf::from);
     let library = Arc::new(shardscope_presets::library());
     PICTURES.iter().try_for_each(|picture| draw(picture, &library, &folder))
 }
 
-fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> {
-    let entry = library.scenario_text(picture.scenario).map_err(|unknown| eyre!("{unknown}"))?;
-    let mut file = file::parse(&entry.text).map_err(|error| eyre!("{error}"))?;
+fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let entry = library.scenario_text(picture.scenario)?;
+    let mut file = file::parse(&entry.text)?;
     for (field, value) in picture.changes {
-        file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
+        file.set(field, value)?;
     }
-    let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
+    let scenario = library.resolve(&file).map_err(|problems| format!("{problems:?}"))?;
     let (mut app, commands) = App::new(Start::new(Arc::clone(library), file, scenario));
     obey(&mut app, commands);
     for key in picture.keys.chars() {

@@ -3,9 +3,9 @@
 //! Nothing but the file's own events is drawn: threads as tracks in their order, spans, flows, and the counter of memory.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write as _;
 
-use color_eyre::eyre::{Result, eyre};
 use serde_json::Value;
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::file;
@@ -21,20 +21,19 @@ const TRACK: f64 = 30.0;
 const AXIS: f64 = 26.0;
 const COUNTER: f64 = 70.0;
 
-fn main() -> Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let library = shardscope_presets::library();
-    let mut file = file::parse(&library.scenario_text("default").map_err(|unknown| eyre!("{unknown}"))?.text)
-        .map_err(|error| eyre!("{error}"))?;
+    let mut file = file::parse(&library.scenario_text("default")?.text)?;
     for (field, value) in CHANGES {
-        file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
+        file.set(field, value)?;
     }
-    file.set("accumulate", "1").map_err(|problem| eyre!("{problem}"))?;
-    let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let traces = RankTrace::all(&scenario, &mut Workspace::default()).map_err(|problems| eyre!("{problems:?}"))?;
+    file.set("accumulate", "1")?;
+    let scenario = library.resolve(&file).map_err(|problems| format!("{problems:?}"))?;
+    let traces = RankTrace::all(&scenario, &mut Workspace::default()).map_err(|problems| format!("{problems:?}"))?;
     let mut text = Vec::new();
-    traces.first().ok_or_else(|| eyre!("no rank"))?.write(&mut text)?;
+    traces.first().ok_or("no rank")?.write(&mut text)?;
     let trace: Value = serde_json::from_slice(&text)?;
-    let events = trace["traceEvents"].as_array().ok_or_else(|| eyre!("no events"))?;
+    let events = trace["traceEvents"].as_array().ok_or("no events")?;
     std::fs::write("assets/trace.svg", picture(events)?)?;
     println!("assets/trace.svg");
     Ok(())
@@ -48,7 +47,7 @@ fn is(event: &Value, kind: &str) -> bool {
     event["ph"] == kind
 }
 
-fn picture(events: &[Value]) -> Result<String> {
+fn picture(events: &[Value]) -> Result<String, Box<dyn Error>> {
     let names = events.iter().filter(|event| event["name"] == "thread_name");
     let threads: BTreeMap<u64, &str> =
         names.filter_map(|event| Some((event["tid"].as_u64()?, event["args"]["name"].as_str()?))).collect();
@@ -105,7 +104,12 @@ fn picture(events: &[Value]) -> Result<String> {
 }
 
 /// Memory as one area, the sum of its parts.
-fn counter(svg: &mut String, events: &[Value], (top, end): (f64, f64), x: impl Fn(f64) -> f64) -> Result<()> {
+fn counter(
+    svg: &mut String,
+    events: &[Value],
+    (top, end): (f64, f64),
+    x: impl Fn(f64) -> f64,
+) -> Result<(), Box<dyn Error>> {
     let sum =
         |event: &Value| event["args"].as_object().into_iter().flatten().filter_map(|(_, part)| part.as_f64()).sum();
     let points: Vec<(f64, f64)> =

@@ -171,26 +171,22 @@ impl Draft {
 
     /// The first field that cannot be read.
     fn refusal(&self) -> Option<Problem> {
-        let read = match self.kind {
-            Kind::Cluster => read::syntax::<Cluster>(&self.text()),
-            _ => read::syntax::<Model>(&self.text()),
-        };
-        by_field(&read.err()?).into_iter().next()
+        by_field(&read::unread(self.kind, &self.text())?).into_iter().next()
     }
 
     /// Everything that is wrong with the copy as a whole.
     pub fn problems(&self) -> Vec<Problem> {
         let text = self.text();
         let wrong = match self.kind {
-            Kind::Cluster => read::checked::<Cluster>(&self.id, &text).err(),
-            _ => read::checked::<Model>(&self.id, &text).err(),
+            Kind::Cluster => read::cluster(&self.id, &text).err(),
+            _ => read::model(&self.id, &text).err(),
         };
         wrong.as_ref().map_or_else(Vec::new, by_field)
     }
 
     /// The exact parameters of a model, in words; none while something is wrong with it.
     pub fn counts(&self) -> Option<String> {
-        let model = read::checked::<Model>(&self.id, &self.text()).ok().filter(|_| self.kind == Kind::Model)?;
+        let model = read::model(&self.id, &self.text()).ok().filter(|_| self.kind == Kind::Model)?;
         Some(model.counts())
     }
 

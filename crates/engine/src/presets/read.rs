@@ -18,7 +18,7 @@ use super::{Kind, Library};
 const FORMAT: u32 = 1;
 
 /// A preset of any kind.
-pub trait Preset: DeserializeOwned + Serialize {
+pub(super) trait Preset: DeserializeOwned + Serialize {
     /// Takes the id that its file's name gives it.
     fn set_id(&mut self, id: &str);
     /// Its name for people.
@@ -62,12 +62,12 @@ pub fn no_id(text: &str) -> Option<String> {
 }
 
 /// A preset with nothing wrong in it.
-pub fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
+pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
     checked(id, text).map_err(|error| one_line(&error))
 }
 
 /// Reads a preset, with each mistake at its place.
-pub fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
+pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
@@ -90,7 +90,7 @@ pub fn like(text: &str) -> Result<Option<(String, Table)>, String> {
 
 /// A preset with nothing wrong in it, of a file's own keys over those of another one. Mistakes have no place: what they are
 /// in may stand in either file.
-pub fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
+pub(super) fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
     let base = Table::try_from(base).map_err(|error| error.to_string())?;
     let mut preset: P = merged(own, base).try_into().map_err(|error| printable(error.message()))?;
     preset.set_id(id);
@@ -114,13 +114,30 @@ fn merged(own: Table, base: Table) -> Table {
     all
 }
 
-/// Whether a preset can be read, whatever else is wrong with it.
-pub fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
-    file::read::<P>(text, FORMAT).map(|_| ())
+/// What keeps the text of a preset from being read, whatever else is wrong with it.
+pub fn unread(kind: Kind, text: &str) -> Option<FileError> {
+    match kind {
+        Kind::Cluster => file::read::<Cluster>(text, FORMAT).err(),
+        Kind::Stack => file::read::<Stack>(text, FORMAT).err(),
+        Kind::Calibration => file::read::<Calibration>(text, FORMAT).err(),
+        Kind::Model => file::read::<Model>(text, FORMAT).err(),
+        Kind::Strategy => file::read::<Strategy>(text, FORMAT).err(),
+        Kind::Scenario => Source::new(text).err(),
+    }
+}
+
+/// A cluster with nothing wrong in it, or each mistake at its place.
+pub fn cluster(id: &str, text: &str) -> Result<Cluster, FileError> {
+    checked(id, text)
+}
+
+/// A model with nothing wrong in it, or each mistake at its place.
+pub fn model(id: &str, text: &str) -> Result<Model, FileError> {
+    checked(id, text)
 }
 
 /// The name of a scenario; the rest of the file is not read here.
-pub fn scenario_name(id: &str, text: &str) -> Result<String, String> {
+pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| one_line(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
 }

@@ -55,7 +55,7 @@ fn the_links_of_a_level_are_fields_that_say_what_they_join() {
     assert_eq!(fifth.note, "between 0 and 6");
     assert_eq!(cluster.slots().iter().filter(|slot| slot.path.contains("links")).count(), 12);
     set(&mut cluster, "levels[1].links[4].bandwidth", "75").unwrap();
-    let saved = read::checked::<Cluster>("copy", &cluster.saving().text).unwrap();
+    let saved = read::cluster("copy", &cluster.saving().text).unwrap();
     assert_eq!(saved.levels[1].links[4].bandwidth, BytesPerSecond::new(75e9));
     assert_eq!(saved.levels[1].links[3].bandwidth, BytesPerSecond::new(200e9), "its neighbour stays");
     set(&mut cluster, "levels[1].links[4].bandwidth", "0").unwrap();
@@ -79,10 +79,10 @@ fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
             }
             assert_eq!(draft.problems(), [], "{}", entry.id);
             if kind == Kind::Cluster {
-                let copy: Cluster = read::checked(&entry.id, &draft.text()).unwrap();
+                let copy = read::cluster(&entry.id, &draft.text()).unwrap();
                 assert_eq!(copy, *library.cluster(&entry.id).unwrap());
             } else {
-                let copy: Model = read::checked(&entry.id, &draft.text()).unwrap();
+                let copy = read::model(&entry.id, &draft.text()).unwrap();
                 assert_eq!(copy, *library.model(&entry.id).unwrap());
             }
         }
@@ -107,7 +107,7 @@ fn a_value_takes_the_fields_unit_and_comments_stay() {
     assert!(!text.contains("nodes ="), "left out");
     assert!(text.contains("{ a = 0, b = 1, bandwidth = \"200 GB/s\" },"), "what has no field stays as it was");
     assert_eq!(cluster.problems(), []);
-    let facts: Cluster = read::checked("copy", &text).unwrap();
+    let facts = read::cluster("copy", &text).unwrap();
     // 400 Gb/s are 50 GB/s.
     assert_eq!(facts.levels[2].bandwidth, BytesPerSecond::new(50e9));
     assert_eq!(facts.price_per_device_hour.unwrap().to_string(), "1.20 USD");
@@ -170,7 +170,7 @@ fn what_is_imported_gets_an_id_that_can_be_typed() {
 #[test]
 fn a_copy_is_called_by_its_id_until_it_is_named() {
     let library = embedded();
-    let name = |draft: &Draft| read::checked::<Cluster>(&draft.id, &draft.saving().text).unwrap().name;
+    let name = |draft: &Draft| read::cluster(&draft.id, &draft.saving().text).unwrap().name;
     let mut copy = Draft::copy_of(&library, Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
     copy.id = "b200-dgx".to_owned();
     assert_eq!(name(&copy), "b200-dgx");
@@ -231,7 +231,7 @@ fn a_property_with_a_default_is_a_field_that_may_be_left_out() {
     let mut cluster = draft(Kind::Cluster);
     assert_eq!(slot(&cluster, "device.power_share").value, "");
     set(&mut cluster, "device.power_share", "0.7").unwrap();
-    assert!(read::checked::<Cluster>("copy", &cluster.text()).unwrap().device.power_share < 0.71);
+    assert!(read::cluster("copy", &cluster.text()).unwrap().device.power_share < 0.71);
     assert_eq!(set(&mut cluster, "device.power_share", "most").unwrap_err(), "write a number, like 0.5");
     set(&mut cluster, "device.power_share", "").unwrap();
     assert!(!cluster.text().contains("power_share"));
@@ -240,7 +240,7 @@ fn a_property_with_a_default_is_a_field_that_may_be_left_out() {
 #[test]
 fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
     let source = |text: &str| {
-        let cluster = read::checked::<Cluster>("copy", text).unwrap();
+        let cluster = read::cluster("copy", text).unwrap();
         let level = cluster.levels[2].source.clone();
         (cluster.source, cluster.device.source, level)
     };
