@@ -2,16 +2,13 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::Write;
 use std::panic::UnwindSafe;
 
+use color_eyre::config::{HookBuilder, Theme};
 use shardscope::cli::{self, Exit, log};
 use shardscope::term;
 use shardscope_engine::text::visible;
-
-/// What a person who meets a bug is asked for.
-const BUG: &str = "This is a bug in shardscope: please report it, with the command that led here.";
 
 fn main() -> Exit {
     report_panics();
@@ -26,14 +23,16 @@ fn guarded(program: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
 /// Has panics reported in the log, and on stderr where the explorer does not show them. A stderr that has gone must not
 /// make it worse.
 fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        // None unless RUST_BACKTRACE asks for it.
-        let trace = Backtrace::capture();
-        let trace = if trace.status() == BacktraceStatus::Captured { format!("\n{trace}") } else { String::new() };
-        let report = format!("{panic}\n{BUG}{trace}");
+    let (panics, _) = HookBuilder::default()
+        .theme(Theme::new())
+        .display_env_section(false)
+        .panic_section("This is a bug in shardscope: please report it, with the command that led here.")
+        .into_hooks();
+    std::panic::set_hook(Box::new(move |info| {
+        // In plain text: a panic may repeat what a file says.
+        let report = panics.panic_report(info).to_string();
         log::line(&report);
         if term::may_print() {
-            // In plain text: a panic may repeat what a file says.
             let _ = writeln!(std::io::stderr(), "{}", visible(&report));
         }
     }));
