@@ -4,6 +4,7 @@
 
 mod accelerate;
 mod adapters;
+mod commands;
 mod deepspeed;
 mod draft;
 mod exported;
@@ -17,10 +18,12 @@ mod refusals;
 mod sbatch;
 mod script;
 mod settings;
+mod settle;
 mod table;
 mod torchtitan;
 mod torchtune;
 mod trainer;
+mod words;
 mod writer;
 mod written;
 
@@ -31,7 +34,6 @@ use serde_json::Value as Json;
 
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
-use shardscope_engine::plan::Reduction;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
 use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
@@ -174,29 +176,17 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
     if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
         return Ok(vec![(tool, settings)]);
     }
-    if let Some([options, program]) = script::launched(&["accelerate", "launch"], name, text)
-        && let Some(mut options) = accelerate::from_options(options)
-    {
-        if trainer::FLAGS.know(&program) {
-            return Ok(vec![(Tool::Accelerate, options), (Tool::Trainer, program)]);
-        }
-        options.fall_back(program);
-        return Ok(vec![(Tool::Accelerate, options)]);
-    }
-    for (tool, known) in [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)] {
-        if (script::runs(known, text) || tool == Tool::Trainer && fine_tuners::start_in(text))
-            && let Some(mut settings) = script::arguments(known, name, text)
-        {
-            if fine_tuners::is_started(&settings, "axolotl") {
-                settings = adapters::of_axolotl(settings);
-            }
-            return Ok(vec![(tool, settings)]);
-        }
+    if let Some(read) = commands::launched(name, text) {
+        return Ok(read);
     }
     InputKind::LauncherTree
         .check(text)
         .map_err(|error| Problem::new(name, error, "or the script that starts the run"))?;
-    let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM, torchtitan or torchtune";
+    let mut what =
+        "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM, torchtitan or torchtune".to_owned();
+    if let Some(words) = Some(text).filter(|text| text.starts_with("#!")).and_then(commands::last_words) {
+        what = format!("starts no program whose options are known; its last command is `{words}`");
+    }
     Err(Problem::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
 }
 
@@ -236,15 +226,20 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         read.pop();
     }
     // A script may start a program with a file, before which its own options go.
-    if let [(Tool::Trainer, one), (Tool::Trainer, other)] = &mut read[..]
+    if let [(tool, one), (same, other), ..] = &mut read[..]
+        && tool == same
         && fine_tuners::names_file(one) != fine_tuners::names_file(other)
     {
         if fine_tuners::names_file(other) {
             std::mem::swap(one, other);
         }
-        one.take(fine_tuners::CONFIG);
-        one.fall_back(std::mem::replace(other, ToolSettings::new("")));
-        read.pop();
+        fine_tuners::take_file(one);
+        let file = std::mem::replace(other, ToolSettings::new(""));
+        if *tool == Tool::Torchtune {
+            *one = torchtune::named_in(std::mem::take(one), &file);
+        }
+        one.fall_back(file);
+        read.remove(1);
     }
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
     let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
@@ -340,8 +335,11 @@ fn finish(
         file.put(Field::HostThreads, Some(threads.into()));
         scenario = library.resolve(&file).map_err(refused)?;
     }
-    let scenario =
-        if settle(&scenario, &mut file, &mut draft)? { library.resolve(&file).map_err(refused)? } else { scenario };
+    let scenario = if settle::settle(&scenario, &mut file, &mut draft)? {
+        library.resolve(&file).map_err(refused)?
+    } else {
+        scenario
+    };
     scenario.layout().map_err(refused)?;
     scenario.divides_batch().map_err(|problem| refused(vec![problem]))?;
     for field in Field::all().filter(|field| field.spec().left_open) {
@@ -371,43 +369,6 @@ fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &m
     }
     draft.report.take("model", &model.id, "in full under [shape]");
     file.shape = Some(model);
-}
-
-/// What follows only from model and machine together, units gathered ahead and stages of a rank; says whether anything
-/// did.
-fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<Problem>> {
-    if let Some((elements, place)) = draft.prefetched.take() {
-        let units = (elements / (scenario.model.largest_layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
-        draft.take(Field::Prefetch, units as u32, &format!("{place}, in layers of the model"));
-    }
-    if let Some((layers, place)) = draft.layers_per_stage.take() {
-        let stages = scenario.model.layers.div_ceil(layers) / scenario.plan.pipeline.max(1);
-        draft.take(Field::StagesPerRank, stages.max(1), &place);
-    }
-    if let Some((free, place)) = draft.free_layers.take() {
-        if let Some(frozen) = free.frozen(scenario.model.layers) {
-            draft.take(Field::FrozenLayers, frozen, &place);
-        } else {
-            let what = format!("not the last layers of {} alone are trained", scenario.model.name);
-            draft.errors.push(Problem::new(place, what, "train the last layers: a plan freezes the first ones"));
-        }
-    }
-    if !draft.errors.is_empty() {
-        return Err(std::mem::take(&mut draft.errors));
-    }
-    if let Some(place) = draft.unsynchronised.take()
-        && scenario.plan.accumulate > 1
-    {
-        let why = format!("{place}: FSDP keeps gradients whole until the last micro-batch, without sync_each_batch");
-        draft.assume(Field::Reduction, Reduction::Step, why);
-    }
-    let before = file.clone();
-    for field in [Field::Prefetch, Field::StagesPerRank, Field::Reduction, Field::FrozenLayers] {
-        if let Some(value) = draft.value(field) {
-            file.put(field, Some(value.clone()));
-        }
-    }
-    Ok(*file != before)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Programs of fine-tuning that start the Trainer with defaults of their own, as one node's users write them.
 
 use super::super::run::assert_contains;
-use super::{ON_A100, imported, refused};
+use super::{ON_A100, SCRIPT, imported, refused};
 
 /// The command of LLaMA-Factory's web page: its `torchrun` starts a process on each visible device, and what is not said is
 /// 2,048 tokens, layers computed again and adapters on all matrices (`src/llamafactory/cli.py`, `hparams`).
@@ -232,4 +232,118 @@ fn preferences_are_refused() {
     }
     let yaml = "base_model: m\ndatasets:\n  - path: d\nsequence_len: 4096\nmicro_batch_size: 1\nrl: dpo\nbf16: true\n";
     assert_contains(&refused(&[("dpo.yml", yaml)], &format!("{ON_A100} --devices 1")), &["rl: 'dpo'"]);
+}
+
+/// LLaMA-Factory hands what follows its file to `OmegaConf.from_cli` (`read_args` of its `hparams/parser.py`): `name=value` goes
+/// before the file, null takes away, and `--name value` is not read.
+#[test]
+fn overrides_of_llama_factory() {
+    let yaml = "model_name_or_path: m\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
+                per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\ndeepspeed: ds.json\n";
+    let script = |words: &str| format!("CUDA_VISIBLE_DEVICES=0,1 llamafactory-cli train lf.yaml {words}\n");
+    let read = |words: &str, strict: &str| {
+        imported(&[("lf.sh", &script(words)), ("lf.yaml", yaml)], &format!("{ON_A100} {strict}"))
+    };
+    let run = read("per_device_train_batch_size=4 cutoff_len=8192 finetuning_type=full deepspeed=null", "--strict");
+    let said = ["devices = 2", "micro_batch = 4", "sequence = 8192", "strategy = \"ddp\"", "accumulate = 8"];
+    assert_contains(&run.stdout, &said);
+    assert!(!run.stdout.contains("train = \"lora\""), "{}", run.stdout);
+    assert_contains(&run.stderr, &["micro_batch = 4 (lf.sh: per_device_train_batch_size)"]);
+    let targets = read("lora_target=[q_proj, v_proj] deepspeed=null", "--strict");
+    assert_contains(&targets.stdout, &["lora_targets = \"q,v\""]);
+    let other = read("--per_device_train_batch_size 4 deepspeed=null", "");
+    assert_contains(&other.stdout, &["micro_batch = 1"]);
+    let unread = "lf.sh: --per_device_train_batch_size 4, where llamafactory-cli train reads name=value";
+    assert_contains(&other.stderr, &["unknown to this program, 1", unread]);
+    let files = [("lf.sh", &*script("--cutoff_len 4 deepspeed=null")), ("lf.yaml", yaml)];
+    assert_contains(&refused(&files, &format!("{ON_A100} --strict")), &["lf.sh: --cutoff_len 4, where"]);
+}
+
+/// `tune run` has torchrun's options, the recipe, its file, and `name=value` (`torchtune/_cli/run.py`, `config/_utils.py`): a
+/// component goes by the name of its section, and `~name` takes away.
+#[test]
+fn overrides_of_torchtune() {
+    let yaml = "model:\n  _component_: torchtune.models.llama2.llama2_7b\ntokenizer:\n  _component_: torchtune.models.llama2.\
+                llama2_tokenizer\n  max_seq_len: 2048\noptimizer:\n  _component_: torch.optim.AdamW\nbatch_size: 2\n\
+                gradient_accumulation_steps: 8\ndtype: bf16\nenable_activation_checkpointing: true\n";
+    let command = "tune run --nnodes 1 --nproc_per_node 4 full_finetune_distributed --config my.yaml batch_size=4";
+    let script = format!(
+        "{command} tokenizer.max_seq_len=4096 optimizer=bitsandbytes.optim.PagedAdamW8bit ~gradient_accumulation_steps\n"
+    );
+    let flags = "--hardware a100-40gb-dgx --strict";
+    let run = imported(&[("run.sh", &script), ("my.yaml", yaml)], flags);
+    let said = ["devices = 4", "micro_batch = 4", "sequence = 4096", "optimizer = \"adam8bit\"", "accumulate = 1"];
+    assert_contains(&run.stdout, &said);
+    let alone = refused(&[("run.sh", &script)], flags);
+    assert_contains(&alone, &["run.sh: --config: 'my.yaml' is a file that says more", "`tune cp` copies it"]);
+    let flag = format!("{command} --batch_size 8\n");
+    let unread = refused(&[("run.sh", &flag), ("my.yaml", yaml)], flags);
+    assert_contains(&unread, &["--batch_size 8, where tune run reads name=value"]);
+}
+
+/// TRL's parser takes a file behind `--config`, before which its own options go, whoever launches it.
+#[test]
+fn a_program_of_trl_s_parser_behind_a_launcher() {
+    let yaml = "model_name_or_path: m\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 2\nbf16: true\n\
+                max_length: 2048\n";
+    let acc = "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n";
+    let script = "accelerate launch --config_file acc.yaml sft.py --config t.yaml --max_length 4096\n";
+    let files = [("run.sh", script), ("acc.yaml", acc), ("t.yaml", yaml)];
+    let run = imported(&files, &format!("{ON_A100} --strict"));
+    assert_contains(&run.stdout, &["devices = 8", "strategy = \"fsdp\"", "micro_batch = 4", "sequence = 4096"]);
+    let alone = refused(&[("run.sh", script), ("acc.yaml", acc)], ON_A100);
+    assert_contains(&alone, &["run.sh: --config: 't.yaml' is a file that says more"]);
+    let fsdp = "accelerate launch --use_fsdp --fsdp_version 2 --num_processes 4 sft.py --config t.yaml batch=1\n";
+    let run = imported(&[("run.sh", fsdp), ("t.yaml", yaml)], ON_A100);
+    assert_contains(&run.stdout, &["devices = 4", "strategy = \"fsdp\"", "sequence = 2048"]);
+    assert_contains(&run.stderr, &["run.sh: batch=1, where sft.py reads --name value"]);
+    let unknown = "#!/bin/bash\ntorchrun --nproc_per_node 8 train.py lr=1\n";
+    assert_contains(
+        &refused(&[("run.sh", unknown)], ON_A100),
+        &["its last command is `torchrun --nproc_per_node 8 train.py"],
+    );
+}
+
+/// The last of two launches counts, and the report says so; an echo is none, nor is the same launch again.
+#[test]
+fn a_script_with_two_launches() {
+    let two = format!("{SCRIPT}\n{}\n", SCRIPT.replace("batch_size 1", "batch_size 2"));
+    let run = imported(&[("run.sh", &two)], ON_A100);
+    assert_contains(&run.stdout, &["micro_batch = 2"]);
+    // Each launch has four lines.
+    let other = "run.sh: line 1: train.py, another launch: that of line 5 is taken";
+    assert_contains(&run.stderr, &["unknown to this program, 1", other]);
+    assert_contains(&refused(&[("run.sh", &two)], &format!("{ON_A100} --strict")), &[other]);
+    let again = format!("echo {SCRIPT}\n{SCRIPT}\n{SCRIPT} > log 2>&1\n");
+    imported(&[("run.sh", &again)], &format!("{ON_A100} --strict"));
+}
+
+/// torchtitan's options have dots and hyphens, before its file or over a configuration that it has by name.
+#[test]
+fn overrides_of_torchtitan() {
+    let toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n\
+                [parallelism]\ntensor_parallel_degree = 2\n[activation_checkpoint]\nmode = \"full\"\n";
+    let words = "--training.local-batch-size=4 --activation_checkpoint.mode none";
+    let script = format!("torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file x.toml {words}\n");
+    let flags = "--hardware h100-80gb-dgx --strict";
+    let run = imported(&[("run.sh", &script), ("x.toml", toml)], flags);
+    let said = ["devices = 8", "micro_batch = 4", "tensor = 2", "recompute = \"none\"", "sequence = 8192"];
+    assert_contains(&run.stdout, &said);
+    // llama3_70b has 8 tensor ranks, 8 sequences of 8,192 tokens, and computes everything again.
+    let named = "NGPU=8 MODULE=llama3 CONFIG=llama3_70b ./run_train.sh --training.seq_len 4096\n";
+    let run = imported(&[("run.sh", named)], flags);
+    let said = ["devices = 8", "micro_batch = 8", "tensor = 8", "recompute = \"full\"", "sequence = 4096"];
+    assert_contains(&run.stdout, &said);
+    assert_contains(&run.stdout, &["model = \"llama-3.1-70b\""]);
+}
+
+/// Switches as Hugging Face's parser takes them: `yes`, `1`, and `--no_` before one that is on by default, as TRL's are.
+#[test]
+fn switches_in_other_words() {
+    let script = SCRIPT.replace("--bf16 True", "--bf16 yes").replace("checkpointing True", "checkpointing 1");
+    let run = imported(&[("run.sh", &script)], &format!("{ON_A100} --strict"));
+    assert_contains(&run.stdout, &["precision = \"bf16\"", "recompute = \"full\""]);
+    let trl = "trl sft --model_name_or_path m --per_device_train_batch_size 1 --no_gradient_checkpointing --no-bf16";
+    let run = imported(&[("run.sh", trl)], &format!("{ON_A100} --devices 1 --strict"));
+    assert_contains(&run.stdout, &["precision = \"fp32\"", "recompute = \"none\""]);
 }

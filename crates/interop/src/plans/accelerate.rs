@@ -1,6 +1,6 @@
 //! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
 
-use shardscope_engine::plan::{Extent, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{Extent, Offload, Precision, Recompute, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
@@ -324,6 +324,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     }
     if let Some(first) = shards.first {
         write_fsdp(first, &mut lines, writer);
+        leave_reduction(writer, "sync_each_batch of the script's GradientAccumulationPlugin");
     }
     writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     if writer.plan().tuning.freezes() {
@@ -335,6 +336,18 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
 }
 
 const SCRIPT: &str = "the training script's own";
+
+/// When gradients are reduced: FSDP keeps them whole until the last micro-batch of a step where nothing says otherwise.
+pub(super) fn leave_reduction(writer: &mut PlanWriter, to: &str) {
+    if writer.plan().accumulate == 1 {
+        return;
+    }
+    if writer.plan().reduction == Reduction::Step {
+        writer.say(Field::Reduction);
+    } else {
+        writer.leave(&[Field::Reduction], &format!("{to}, without which FSDP reduces them once a step"));
+    }
+}
 
 /// State and checkpoints on the host, which have a key each.
 fn offloaded(writer: &mut PlanWriter) -> Vec<Line> {

@@ -99,6 +99,8 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 /// Reads what is trained, and how the rest is kept.
 pub fn read(settings: &mut ToolSettings, fine_tuner: &FineTuner, draft: &mut PlanDraft) {
     let frozen = quantised(settings, draft);
+    // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
+    let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()));
     let method = method(settings, draft);
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
@@ -116,7 +118,11 @@ pub fn read(settings: &mut ToolSettings, fine_tuner: &FineTuner, draft: &mut Pla
     }
     if method == TrainMethod::Full && !draft.is_given(Field::Train) {
         for setting in [&rank, &targets, &linear].into_iter().flatten().filter(|setting| is_on(setting)) {
-            draft.cannot(setting, "is of adapters, which nothing switches on", "say --train lora, or leave it out");
+            if says_full {
+                draft.report.ignore(&setting.place, "all weights are trained");
+            } else {
+                draft.cannot(setting, "is of adapters, which nothing switches on", "say --train lora, or leave it out");
+            }
         }
         if let Some((_, place)) = frozen {
             let what = "weights of so few bits are frozen, and nothing says what is trained";

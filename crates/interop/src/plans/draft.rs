@@ -35,6 +35,11 @@ pub(crate) struct PlanDraft {
     pub unsynchronised: Option<String>,
     /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
     pub layers_per_stage: Option<(u32, String)>,
+    /// Layers of each pipeline stage that are computed again, where a file says so: what share that is depends on the model.
+    pub repeated_layers: Option<(u32, String)>,
+    /// Layers whose activations are on the host, where a file says so: whether those are all but the last depends on the
+    /// model.
+    pub offloaded_layers: Option<(u32, String)>,
     /// What divides a node's cores among its processes.
     pub bound_cores: Option<String>,
     /// What gives each of several processes of a node one thread.

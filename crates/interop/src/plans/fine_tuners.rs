@@ -7,6 +7,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
+use super::words::{CONFIG, position};
 
 /// A program, known by the words that start it or by a key that it alone has.
 #[derive(Debug)]
@@ -130,38 +131,56 @@ const STAGE: &str = "stage";
 /// The setting that holds the words by which a script starts a program: no tool has one with a space.
 const STARTED: &str = "started by";
 
-/// The setting that names the file with a program's other settings.
-pub const CONFIG: &str = "config";
-
-/// Whether a script starts one of them.
-pub fn start_in(text: &str) -> bool {
-    text.lines().any(|line| start(line.split_whitespace()).is_some())
-}
-
-/// The words that start one of them, and the file that may follow.
-pub fn start<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<(String, Option<&'a str>)> {
-    let words: Vec<&str> = words.into_iter().collect();
+/// The words that start one of them, and the place behind these.
+pub fn start(words: &[String]) -> Option<(String, usize)> {
     let mut commands = FINE_TUNERS.iter().map(|program| program.command).filter(|command| !command.is_empty());
-    commands.find_map(|command| {
-        let at = words.windows(command.len()).position(|some| some == command)?;
-        let file = words.get(at + command.len()).copied().filter(|word| !word.starts_with('-'));
-        Some((command.join(" "), file))
-    })
+    commands.find_map(|command| Some((command.join(" "), position(words, command)?)))
 }
 
-/// Keeps what starts a program.
-pub fn note_start(settings: &mut ToolSettings, words: &[String]) {
+/// The same where a module does.
+pub fn start_of_module(module: &str, at: usize) -> Option<(String, usize)> {
+    (module == "axolotl.cli.train").then(|| ("axolotl train".to_owned(), at))
+}
+
+/// Whether words start one of them.
+fn is_command(words: &str) -> bool {
+    FINE_TUNERS.iter().any(|program| words.split(' ').eq(program.command.iter().copied()))
+}
+
+/// Whether a program reads `name=value` behind its file, and nothing else: LLaMA-Factory hands the words there to `OmegaConf`
+/// (`read_args` of its `hparams/parser.py`).
+pub fn assigns(program: &str) -> bool {
+    program == "llamafactory-cli train"
+}
+
+/// Keeps what starts a program, and what it is started for.
+pub fn note_start(settings: &mut ToolSettings, program: &str, words: &[String]) {
     let other = words.windows(2).find(|pair| {
         OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
     });
     if let Some(pair) = other {
         settings.put(STAGE, &pair[1], &pair.join(" "));
     }
-    if let Some((command, file)) = start(words.iter().map(String::as_str)) {
-        settings.put(STARTED, &command, &command);
-        if let Some(file) = file {
-            settings.put(CONFIG, file, &command);
-        }
+    if is_command(program) {
+        note_program(settings, program);
+    }
+}
+
+/// Keeps what starts a program.
+pub fn note_program(settings: &mut ToolSettings, program: &str) {
+    settings.put(STARTED, program, program);
+}
+
+/// Takes away what starts a program with a file: the file is there.
+pub fn take_file(settings: &mut ToolSettings) {
+    settings.take(CONFIG);
+}
+
+/// Refuses a file that a program is started with, where it is not there.
+pub fn refuse_file(settings: &mut ToolSettings, fix: &str, draft: &mut PlanDraft) {
+    settings.take(STARTED);
+    if let Some(file) = settings.take(CONFIG) {
+        draft.cannot(&file, "is a file that says more of the plan", fix);
     }
 }
 

@@ -60,6 +60,9 @@ const BY_TORCHRUN: [&str; 8] = [
 /// What a script's threads of each process are read from where it sets none: torchrun gives one to each of several.
 pub(super) const TORCHRUN: &str = "torchrun";
 
+/// The setting that says the devices of a job.
+pub(super) const DEVICES: &str = "world_size";
+
 /// The variable that sets how many threads of the host each process has.
 pub(super) const THREADS: &str = "OMP_NUM_THREADS";
 
@@ -87,7 +90,7 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
         .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"))
         .or_else(|| Some((of_visible(settings, launch)?, VISIBLE)));
     if let Some((count, place)) = count {
-        settings.put("world_size", &count.to_string(), place);
+        settings.put(DEVICES, &count.to_string(), place);
     }
 }
 

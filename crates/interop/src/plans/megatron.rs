@@ -8,16 +8,16 @@ mod write;
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{
-    CudaGraphs, DispatchFormats, Dispatcher, Extent, Format, GlobalBatch, GradientFormat, Moments, Offload, Optimizer,
+    CudaGraphs, DispatchFormats, Dispatcher, Extent, Format, GlobalBatch, GradientFormat, Moments, Optimizer,
     Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
 use super::harmless;
-use super::script::KnownFlags;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, nothing, number, only, words};
+use super::words::KnownFlags;
 
 pub(crate) use write::VERSIONS;
 
@@ -224,17 +224,12 @@ fn read_graphs(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Activations on the host: those of all layers but the last, the most that Megatron-LM takes there (`transformer_config.py`).
+/// Activations on the host, of so many layers.
 fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let switch = on(settings, "cpu_offloading");
     let Some(layers) = on(settings, LAYERS_ON_HOST).or(switch) else { return };
-    let all = settings.count("num_layers").map(|all| all.saturating_sub(1));
-    if layers.text.parse().ok() == all {
-        draft.take(Field::Offload, Offload::Activations, &layers.place);
-    } else {
-        let what = "a plan offloads the activations of every layer but the last, or of none";
-        draft.refuse(&layers.place, what, Field::Offload);
-    }
+    // The switch alone takes none there.
+    draft.offloaded_layers = Some((layers.text.parse().unwrap_or(0), layers.place));
 }
 
 /// Whether gradients and weights of an optimizer on the host are page-locked there, as they are by default.
@@ -338,22 +333,17 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let named = ["virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"];
     let stages = named.into_iter().find_map(|name| on(settings, name));
     let layers = on(settings, "num_layers_per_virtual_pipeline_stage");
-    let per_stage = layers.as_ref().and_then(|layers| layers.text.parse::<u32>().ok()).filter(|layers| *layers > 0);
     if pipeline == 1 {
         return;
     }
-    let place = match (stages, layers, per_stage, settings.count("num_layers")) {
-        (Some(stages), ..) if stages.text != "1" => {
+    if let Some(stages) = stages {
+        if stages.text != "1" {
             draft.read(Field::StagesPerRank, &stages.text, &stages.place);
-            stages.place
+            draft.take(Field::Schedule, Schedule::INTERLEAVING, &stages.place);
         }
-        (None, Some(setting), Some(per_stage), Some(all)) if all / pipeline / per_stage > 1 => {
-            draft.take(Field::StagesPerRank, all / pipeline / per_stage, &setting.place);
-            setting.place
-        }
-        _ => return,
-    };
-    draft.take(Field::Schedule, Schedule::INTERLEAVING, &place);
+    } else if let Some((count, layers)) = layers.and_then(|layers| Some((layers.text.parse().ok()?, layers))) {
+        draft.layers_per_stage = Some((count, layers.place)).filter(|(count, _)| *count > 0);
+    }
 }
 
 fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -379,16 +369,9 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     };
     let layers = each.as_ref().and_then(|each| each.text.parse::<u32>().ok()).unwrap_or(1);
     let block = method.is_some_and(|method| method.text == "block");
-    match (block, each, settings.count("num_layers")) {
-        // So many layers of each stage.
-        (true, Some(each), Some(all)) => {
-            let stages = u64::from(draft.ranks(Field::Pipeline)) * u64::from(draft.ranks(Field::StagesPerRank));
-            let again = (u64::from(layers) * stages).min(all.into());
-            let what =
-                if again == u64::from(all) { Recompute::Full } else { Recompute::Share(again as f64 / f64::from(all)) };
-            draft.take(Field::Recompute, what, &each.place);
-        }
-        (false, Some(each), _) if layers > 1 => {
+    match each {
+        Some(each) if block => draft.repeated_layers = Some((layers, each.place)),
+        Some(each) if layers > 1 => {
             let fix = "a plan keeps the input of each layer: write --recompute-num-layers 1";
             draft.cannot(&each, "layers are computed again together", fix);
         }

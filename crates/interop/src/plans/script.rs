@@ -1,144 +1,95 @@
-//! The arguments of a shell script's command: continuation lines joined, variables that the script sets put in.
+//! The commands of a shell script: continuation lines joined, variables that the script sets put in.
 //!
 //! Reads what scripts of runs are made of: assignments, arrays, arithmetic, defaults. Nothing is run. A variable that is
-//! not set in the file stays in the text as it is written, and is refused where it would matter.
-
-use std::path::Path;
+//! not set in the file stays in the text as it is written, and is refused where it would matter. What commands mean is
+//! [`super::commands`]'s.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::fine_tuners;
-use super::launcher::{self, LaunchCommand};
-use super::settings::ToolSettings;
-
 /// The most that values of variables may come to in all, each time one is put in: they may hold one another.
 const MOST_BYTES: usize = 1 << 22;
 
-/// Flags by which a program is known, written with hyphens or with underscores.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KnownFlags {
-    /// Those that no other program has: one is enough.
-    pub own: &'static [&'static str],
-    /// Those that others have too: it takes two.
-    pub shared: &'static [&'static str],
+/// A script's commands, in order, and what it sets.
+pub(super) struct ShellScript<'a> {
+    /// The script as it is written.
+    pub text: &'a str,
+    /// What it would run, or print.
+    pub commands: Vec<ShellCommand>,
+    shell: Shell,
 }
 
-impl KnownFlags {
-    fn all(self) -> impl Iterator<Item = &'static str> {
-        self.own.iter().chain(self.shared).copied()
-    }
+/// A command of a script.
+pub(super) struct ShellCommand {
+    /// Its words, with variables put in, without what redirects its input and output.
+    pub words: Vec<String>,
+    /// The line that it begins on.
+    pub line: usize,
+}
 
-    /// Whether options are those of a program that is known by these.
-    pub fn know(self, options: &ToolSettings) -> bool {
-        let there = |name: &&&str| options.has(name);
-        self.own.iter().any(|name| there(&name)) || self.shared.iter().filter(there).count() >= 2
-    }
-
-    fn has(self, word: &str) -> bool {
-        let name = word.split('=').next().unwrap_or_default().replace('-', "_");
-        self.all().any(|known| known == name.trim_start_matches('_') && word.starts_with("--"))
+impl ShellCommand {
+    /// Whether its words are only printed.
+    pub fn is_printed(&self) -> bool {
+        self.words.first().is_some_and(|word| word == "echo")
     }
 }
 
-/// Whether a text runs the program that is known by these flags.
-pub fn runs(known: KnownFlags, text: &str) -> bool {
-    let text = text.replace('-', "_");
-    let there = |name: &&&str| text.contains(&format!("__{name}"));
-    known.own.iter().any(|name| there(&name)) || known.shared.iter().filter(there).count() >= 2
-}
-
-/// The arguments that it runs it with.
-pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettings> {
-    let mut shell = Shell::default();
-    let is_known = |words: &Vec<String>| {
-        words.iter().any(|word| known.has(word)) || fine_tuners::start(words.iter().map(String::as_str)).is_some()
-    };
-    let (mut run, mut printed) = (None, None);
-    for words in statements(text).iter().filter_map(|statement| shell.execute(statement)).filter(is_known) {
-        let last = if words.first().is_some_and(|word| word == "echo") { &mut printed } else { &mut run };
-        *last = Some(words);
+impl<'a> ShellScript<'a> {
+    /// Reads it; nothing is run.
+    pub fn read(text: &'a str) -> Self {
+        let mut shell = Shell::default();
+        let commands = statements(text).into_iter().filter_map(|(line, statement)| {
+            let words = unredirected(shell.execute(&statement)?);
+            Some(ShellCommand { words, line })
+        });
+        let commands = commands.collect();
+        Self { text, commands, shell }
     }
-    // What is only printed counts where nothing is run: `echo $CMD`. A script that is sourced only sets the arguments.
-    let words = run.or(printed).map_or_else(|| shell.lists(), |words| vec![words]);
-    let mut settings = settings(file, &words);
-    let words = words.concat();
-    fine_tuners::note_start(&mut settings, &words);
-    if settings.is_empty() {
-        return None;
+
+    /// What it sets.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.shell.values
     }
-    // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
-    let launch = LaunchCommand { words: &words, text, variables: &shell.values };
-    launcher::count_devices(&mut settings, &launch);
-    launcher::count_threads(&mut settings, &launch);
-    Some(settings)
+
+    /// The words of each value that it sets.
+    pub fn lists(&self) -> impl Iterator<Item = Vec<String>> {
+        self.shell.values.values().map(|value| value.split_whitespace().map(str::to_owned).collect())
+    }
 }
 
-/// The options of a launcher that is started by some words (`accelerate launch`), and those of the program that it starts,
-/// which begins at a file of Python or at a module; nothing where a script does not run it.
-pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettings; 2]> {
-    let mut shell = Shell::default();
-    let behind = |words: Vec<String>| {
-        let at = words.windows(launcher.len()).position(|some| some.iter().eq(launcher))?;
-        Some((words, at + launcher.len()))
-    };
-    let commands = statements(text).into_iter().filter_map(|statement| behind(shell.execute(&statement)?));
-    let (words, begin) = commands.last()?;
-    let is_module = |word: &String| word == "-m" || word == "--module";
-    let behind = &words[begin..];
-    let start = behind.iter().position(|word| is_module(word) || is_python(word)).unwrap_or(behind.len());
-    let (options, program) = behind.split_at(start);
-    let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
-    let launch = LaunchCommand { words: &words, text, variables: &shell.values };
-    launcher::count_devices(&mut options, &launch);
-    launcher::count_threads(&mut options, &launch);
-    Some([options, program])
-}
-
-/// Whether a word is a file of Python.
-fn is_python(word: &str) -> bool {
-    Path::new(word).extension() == Some("py".as_ref())
-}
-
-/// `--name value`, `--name=value` and `--name` among the words of some lists.
-fn settings(file: &str, lists: &[Vec<String>]) -> ToolSettings {
-    let mut settings = ToolSettings::new(file);
-    for words in lists {
-        let mut words = words.iter().peekable();
-        while let Some(word) = words.next() {
-            let Some(named) = word.strip_prefix("--").filter(|name| !name.is_empty()) else { continue };
-            let (name, mut value) = match named.split_once('=') {
-                Some((name, value)) => (name, value.to_owned()),
-                None => (named, String::new()),
-            };
-            if value.is_empty() {
-                // A file of Python behind a value is the program: `--num_gpus 8 train.py`.
-                let follows = |word: &String, first: bool| !word.starts_with("--") && (first || !is_python(word));
-                while let Some(word) = words.next_if(|word| follows(word, value.is_empty())) {
-                    value.push_str(if value.is_empty() { "" } else { " " });
-                    value.push_str(word);
-                }
-            }
-            let value = if value.is_empty() { "true" } else { &value };
-            settings.put(&name.replace('-', "_"), value, &format!("--{name}"));
+/// Words without those that redirect input and output: `> log`, `2>log`.
+fn unredirected(words: Vec<String>) -> Vec<String> {
+    let mut words = words.into_iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word.trim_start_matches(|c: char| c.is_ascii_digit()) {
+            ">" | ">>" | "<" => drop(words.next()),
+            // A word like `<|user|>` is text.
+            file if file.starts_with('>') && !file.contains('|') => {}
+            _ => kept.push(word),
         }
     }
-    settings
+    kept
 }
 
-/// The statements of a script: continued lines joined, comments and documents for other programs left out.
-fn statements(text: &str) -> Vec<String> {
+/// The statements of a script with their first lines: continued lines joined, comments and documents for other programs left
+/// out.
+fn statements(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut statement = String::new();
+    let mut first = 1;
     let mut document: Option<String> = None;
     let mut quote: Option<char> = None;
     let mut depth = 0_i32;
-    for line in text.lines() {
+    for (number, line) in (1..).zip(text.lines()) {
         if let Some(end) = &document {
             if line.trim() == end {
                 document = None;
             }
             continue;
+        }
+        if statement.trim().is_empty() {
+            first = number;
         }
         // Quotes and brackets reach over lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.
         let mut before = ' ';
@@ -156,8 +107,8 @@ fn statements(text: &str) -> Vec<String> {
                 }
                 ('#', None) if before.is_whitespace() || before == ';' => break,
                 (';' | '|' | '&', None) if depth == 0 => {
-                    found.push(std::mem::take(&mut statement));
-                    added = 0;
+                    found.push((first, std::mem::take(&mut statement)));
+                    (added, first) = (0, number);
                 }
                 ('(', None) => {
                     depth += 1;
@@ -184,11 +135,11 @@ fn statements(text: &str) -> Vec<String> {
             statement.push(' ');
         } else {
             depth = 0;
-            found.push(std::mem::take(&mut statement));
+            found.push((first, std::mem::take(&mut statement)));
         }
     }
-    found.push(statement);
-    found.retain(|statement| !statement.trim().is_empty());
+    found.push((first, statement));
+    found.retain(|(_, statement)| !statement.trim().is_empty());
     found
 }
 
@@ -267,11 +218,6 @@ impl Shell {
     /// The words of a text, with variables put in; quotes hold nothing together that an argument would need.
     fn words(&self, text: &str) -> Vec<String> {
         self.expanded(text).split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// The words of each value that is set.
-    fn lists(&self) -> Vec<Vec<String>> {
-        self.values.values().map(|value| value.split_whitespace().map(str::to_owned).collect()).collect()
     }
 
     /// The text without quotes, its variables put in once: what they hold was expanded when they were set.
@@ -427,33 +373,16 @@ fn assignment(text: &str) -> Option<(&str, bool, &str, &str)> {
 mod tests {
     use super::*;
 
-    const KNOWN: KnownFlags = KnownFlags { own: &[], shared: &["num_layers", "hidden_size", "micro_batch_size"] };
-
-    fn text(script: &str, name: &str) -> Option<String> {
-        arguments(KNOWN, "run.sh", script).and_then(|settings| settings.text(name).map(str::to_owned))
-    }
-
+    /// The lines on which commands begin, and their words: what is redirected is no word.
     #[test]
-    fn variables_of_the_file_are_put_in_and_others_stay() {
-        let script = "N=32 # layers\nH=$((2 * 2048))\nFFN=$((4*H))\nSTEPS=1_000\nSTEPS=${STEPS//_}\n\
-                      ARGS=\" \\\n  --num-layers $N \\\n  --hidden-size ${H} \\\n --ffn-hidden-size $FFN \\\n \"\n\
-                      MORE=(--bf16 --train-iters $STEPS)\nMORE+=(--seed ${SEED:-7})\n\
-                      echo $ARGS --num-layers 1\ncat <<EOF > x\n--num-layers 9\nEOF\n\
-                      srun torchrun train.py $ARGS \"${MORE[@]}\" --micro-batch-size=$MBS --load $(pwd) # end\n";
-        let of = |name| text(script, name);
-        assert_eq!(of("num_layers").as_deref(), Some("32"));
-        assert_eq!((of("hidden_size").as_deref(), of("ffn_hidden_size").as_deref()), (Some("4096"), Some("16384")));
-        assert_eq!((of("bf16").as_deref(), of("train_iters").as_deref()), (Some("true"), Some("1000")));
-        assert_eq!((of("seed").as_deref(), of("micro_batch_size").as_deref()), (Some("7"), Some("$MBS")));
-        assert_eq!(of("load").as_deref(), Some("$(pwd)"));
-    }
-
-    #[test]
-    fn devices_are_the_launchers_or_those_that_slurm_is_asked_for() {
-        let run = "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 2 --hidden-size 64\n";
-        assert_eq!(text(run, "world_size").as_deref(), Some("32"));
-        let slurm = "#SBATCH --nodes=8\n#SBATCH --gpus-per-node=mi250:8\nx --num-layers 2 --hidden-size 64\n";
-        assert_eq!(text(slurm, "world_size").as_deref(), Some("64"));
-        assert_eq!(text("x --num-layers 2 --hidden-size 64\n", "world_size"), None);
+    fn commands_have_lines_and_words() {
+        let script =
+            "N=2 # nodes\nif true; then\n  run a \\\n    --n $N > log.txt 2>&1\nfi; other '<|user|>' | tee log\n";
+        let script = ShellScript::read(script);
+        let commands: Vec<(usize, String)> =
+            script.commands.iter().map(|command| (command.line, command.words.join(" "))).collect();
+        let has = |line: usize, words: &str| commands.contains(&(line, words.to_owned()));
+        assert!(has(3, "run a --n 2"), "{commands:?}");
+        assert!(has(5, "other <|user|>"), "{commands:?}");
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct ToolSettings {
     /// The file, as messages name it.
     pub file: String,
     values: BTreeMap<String, Setting>,
+    /// Names that a command takes out of the file beside it.
+    removed: Vec<String>,
 }
 
 /// One value.
@@ -31,7 +33,7 @@ pub struct Setting {
 impl ToolSettings {
     /// Without any.
     pub fn new(file: &str) -> Self {
-        Self { file: printable(file), values: BTreeMap::new() }
+        Self { file: printable(file), ..Self::default() }
     }
 
     /// Those of an object, with the names of objects inside it before a dot. Null counts as absent.
@@ -63,6 +65,20 @@ impl ToolSettings {
         self.values.insert(name.to_owned(), setting);
     }
 
+    /// Adds what `name=value` says, whose value is read as YAML: null takes the name out of the file beside it.
+    pub(crate) fn assign(&mut self, name: &str, value: &str) {
+        match serde_saphyr::from_str(value) {
+            Ok(Value::Null) => self.remove(name),
+            Ok(value) => self.flatten(name, &value),
+            Err(_) => self.put(name, value, name),
+        }
+    }
+
+    /// Takes a name out of the file beside it, with all that stands inside an object of that name.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.removed.push(name.to_owned());
+    }
+
     /// The text of one that stays.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(|setting| setting.text.as_str())
@@ -85,10 +101,25 @@ impl ToolSettings {
         self.values.remove(name)
     }
 
-    /// Adds what others have, under names that are not here.
+    /// Takes away a switch that is on; says whether it was.
+    pub(crate) fn take_on(&mut self, name: &str) -> bool {
+        let on = self.text(name) == Some("true");
+        if on {
+            self.take(name);
+        }
+        on
+    }
+
+    /// Adds what others have, under names that are not here, nor taken out by name or with an object around them.
     pub(crate) fn fall_back(&mut self, others: Self) {
+        let removed = std::mem::take(&mut self.removed);
+        let is_in = |name: &str, outer: &String| {
+            name.strip_prefix(outer).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'.', ..]))
+        };
         for (name, setting) in others.values {
-            self.values.entry(name).or_insert(setting);
+            if !removed.iter().any(|outer| is_in(&name, outer)) {
+                self.values.entry(name).or_insert(setting);
+            }
         }
     }
 

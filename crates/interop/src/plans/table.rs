@@ -124,7 +124,8 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
         Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
         Means::Number(field) => draft.read(field, text, place),
         Means::Words(field, words) => {
-            if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
+            let is_meant = |theirs: &str| theirs.eq_ignore_ascii_case(text) || theirs == switched(text);
+            if let Some((_, value)) = words.iter().find(|(theirs, _)| is_meant(theirs)) {
                 draft.take(field, value.clone(), place);
             } else {
                 unknown(setting, words.iter().map(|(theirs, _)| *theirs), field, draft);
@@ -158,6 +159,16 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
         }
         Means::Nothing(why) => draft.report.ignore(place, why),
+    }
+}
+
+/// A switch by the word that tables have for it, however it is written: `yes` and `1` behind options of Hugging Face's parser
+/// (`string_to_bool` of `hf_argparser.py`), `on` in YAML.
+pub(crate) fn switched(text: &str) -> &str {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "t" | "y" | "1" | "on" => "true",
+        "false" | "no" | "f" | "n" | "0" | "off" => "false",
+        _ => text,
     }
 }
 

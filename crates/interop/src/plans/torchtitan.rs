@@ -1,19 +1,22 @@
-//! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
+//! torchtitan's TOML of 0.1 to 0.2.2, that of 2024 by its old names, and its command.
 
-use crate::FileText;
+mod command;
+
 use crate::torchtitan::{MODELS, TitanModel};
 use shardscope_engine::plan::{
     Compile, Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Problem, Value};
-use shardscope_library::text::shell::ShellCode;
 
 use super::draft::PlanDraft;
-use super::harmless;
 use super::settings::ToolSettings;
 use super::table::{self, OFF, OFFLOADED, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
-use super::written::{self, Head, Ranks};
+use super::{fine_tuners, harmless, launcher};
+
+pub use command::{SCRIPT, command, is_started, of_command};
+
+use command::configured;
 
 /// What the sections of 2025 say.
 const KEYS: &[ToolKey] = &[
@@ -84,6 +87,7 @@ const KEYS: &[ToolKey] = &[
     nothing("fault_tolerance.*", "it is off"),
     only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
     nothing("debug.*", "it is off"),
+    nothing(EAGER, "a plan says by --cuda-graphs what they replay"),
     nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
     only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
@@ -91,6 +95,7 @@ const KEYS: &[ToolKey] = &[
 ];
 
 const COMPILE: &str = "compile.enable";
+const EAGER: &str = "training.disable_cuda_graphs";
 const COMPONENTS: &str = "compile.components";
 const GATHERED: &str = "leave it out: a plan gathers weights in bf16";
 const EVENLY: &str = "a plan cuts stages evenly";
@@ -99,6 +104,7 @@ const CONTEXT: &str = "parallelism.context_parallel_degree";
 const PIPELINE: &str = "parallelism.pipeline_parallel_degree";
 const SHARD: &str = "parallelism.data_parallel_shard_degree";
 const REPLICATE: &str = "parallelism.data_parallel_replicate_degree";
+const CONVERTERS: &str = "model.converters";
 const RESHARD: &str = "parallelism.fsdp_reshard_after_forward";
 const PER_STAGE: &str = "parallelism.pipeline_parallel_layers_per_stage";
 const MICRO: &str = "parallelism.pipeline_parallel_microbatch_size";
@@ -131,6 +137,10 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtitan", "torchtitan"));
+    fine_tuners::refuse_file(settings, "give that file too", draft);
+    if let Some(devices) = settings.take(launcher::DEVICES) {
+        draft.read(Field::Devices, &devices.text, &devices.place);
+    }
     rename(settings, draft);
     read_model(settings, draft);
     read_precision(settings, draft);
@@ -140,7 +150,8 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_mesh(settings, draft);
     read_stages(settings, draft);
     read_batch(settings, draft);
-    table::leave(harmless::TORCHTITAN, std::mem::take(settings), draft);
+    let settings = table::left(harmless::TORCHTITAN, std::mem::take(settings), draft);
+    table::leave(harmless::LAUNCHER, settings, draft);
     draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
 
@@ -177,8 +188,7 @@ const FP8_RECIPE: &str = "quantize.linear.float8.recipe_name";
 const TENSORWISE: &str = "tensorwise";
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let converters =
-        settings.take("model.converters").filter(|it| it.text.contains("float8") || it.text.contains("mx"));
+    let converters = settings.take(CONVERTERS).filter(|it| it.text.contains("float8") || it.text.contains("mx"));
     let old = settings.take("float8.enable_float8_linear").filter(|it| it.text == "true");
     let format = settings.take(FLOAT);
     if let Some(fp8) = converters.or(old) {
@@ -289,6 +299,9 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 
 /// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
 fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if draft.ranks(Field::Pipeline) > 1 {
+        draft.assume(Field::Schedule, Schedule::OneForwardOneBackward, DEFAULT);
+    }
     let Some(per_stage) = settings.take(PER_STAGE) else {
         let schedule = draft.value(Field::Schedule).and_then(Value::get::<Schedule>);
         let loops = schedule.is_some_and(|schedule| schedule.rules().virtual_stages);
@@ -355,16 +368,24 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
             fix: format!("choose one of {}", known.join(", ")),
         });
     };
+    let config = format!("{name}_{}", flavor.to_lowercase());
     let mut lines = if version == "0.3.0" {
-        let config = format!("{name}_{}", flavor.to_lowercase());
-        vec![Line::new("module", *name), Line::new("config", config)]
+        let mut lines = vec![Line::new("module", *name), Line::new("config", config.as_str())];
+        // What the configuration says otherwise.
+        lines
+            .extend((writer.layout.tensor == 1 && configured(&config, TENSOR).is_some()).then(|| Line::new(TENSOR, 1)));
+        let compiled = writer.plan().compile != Compile::Off;
+        lines.extend(
+            (!compiled && configured(&config, COMPILE).is_some()).then(|| Line::new("compile.no-enable", true)),
+        );
+        lines
     } else {
         vec![Line::new("model.name", *name), Line::new("model.flavor", *flavor)]
     };
     lines.extend(table::write(KEYS, writer));
     // 0.3 has the optimizer in the configuration's function.
     lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
-    write_precision(version, &mut lines, writer);
+    write_precision(version, &config, &mut lines, writer);
     write_compile(&mut lines, writer);
     write_mesh(&mut lines, writer);
     write_batch(version, &mut lines, writer);
@@ -377,23 +398,26 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
     Ok(lines)
 }
 
-fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+fn write_precision(version: &str, config: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let low = version == "0.3.0" && configured(config, CONVERTERS).is_some();
     let format = match writer.plan().precision {
         Precision::Fp32 => "float32",
         _ => "bfloat16",
     };
     lines.push(Line::new(FLOAT, format));
     match (writer.plan().precision, version) {
+        (Precision::Fp8, _) if low => {}
+        _ if low => writer.note(Field::Precision, &format!("{config} computes in fp8")),
         (precision, "0.3.0") if precision.is_low() => {
             writer.note(Field::Precision, "another config function switches fp8 on");
         }
         (Precision::Fp8 | Precision::Fp8Current, _) => {
-            lines.push(Line::new("model.converters", vec!["quantize.linear.float8"]));
+            lines.push(Line::new(CONVERTERS, vec!["quantize.linear.float8"]));
             if writer.plan().precision == Precision::Fp8Current {
                 lines.push(Line::new(FP8_RECIPE, TENSORWISE));
             }
         }
-        (Precision::Mxfp8, _) => lines.push(Line::new("model.converters", vec!["quantize.linear.mx"])),
+        (Precision::Mxfp8, _) => lines.push(Line::new(CONVERTERS, vec!["quantize.linear.mx"])),
         (precision, _) if precision.is_low() => {
             writer.note(Field::Precision, "torchtitan scales fp8 by the tensor at hand, or in blocks as mxfp8");
         }
@@ -436,7 +460,7 @@ fn write_batch(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         lines.push(Line::new(MICRO, plan.micro_batch));
         if version == "0.3.0" {
             // It is refused with CUDA graphs.
-            lines.push(Line::new("training.disable_cuda_graphs", true));
+            lines.push(Line::new(EAGER, true));
         }
     }
     writer.say(Field::MicroBatch);
@@ -457,16 +481,4 @@ fn write_stages(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     lines.push(Line::new(PER_STAGE, each));
     lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", 0));
     lines.push(Line::new("parallelism.pipeline_parallel_last_stage_less_layers", 0));
-}
-
-/// The command of 0.3, which has no file: recompute is a subcommand at the end.
-pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> Result<FileText, String> {
-    const NEXT: &str = " \\\n   ";
-    let (modes, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);
-    let command = ShellCode::default().code("#!/bin/bash\n").comments(head.lines()).code("torchrun");
-    let command = command.option("nnodes", ranks.nodes).option("nproc-per-node", ranks.each);
-    let command = written::options(command.code(" -m torchtitan.train"), NEXT, &flags);
-    let subcommand = |line: &Line| format!("activation-checkpoint:{}", line.value.as_str().unwrap_or("none"));
-    let command = modes.iter().fold(command, |command, mode| command.code(NEXT).code(" ").word(subcommand(mode)));
-    FileText::shell(command.code("\n"))
 }

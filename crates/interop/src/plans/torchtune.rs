@@ -10,10 +10,11 @@ use shardscope_engine::plan::{
 use shardscope_engine::scenario::{Field, Problem, Value};
 
 use super::draft::PlanDraft;
-use super::harmless;
 use super::settings::ToolSettings;
 use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
+use super::words::assigned;
 use super::writer::{Line, PlanWriter};
+use super::{fine_tuners, harmless, launcher};
 
 /// What recipes of several methods say alike.
 const KEYS: &[ToolKey] = &[
@@ -117,10 +118,33 @@ pub fn is_of(settings: &ToolSettings) -> bool {
         .any(|name| settings.text(name).is_some_and(|text| text.starts_with("torchtune.")))
 }
 
+/// The words that start a recipe.
+pub(super) const START: [&str; 2] = ["tune", "run"];
+
+/// Where the recipe stands among the words behind [`START`]: options of torchrun come before it, and `--config` with what it
+/// overrides behind it (`torchtune/_cli/run.py`).
+pub(super) fn recipe(words: &[String]) -> usize {
+    let end = words.iter().position(|word| word.starts_with("--config")).unwrap_or(words.len());
+    words[..end].iter().rposition(|word| assigned(word).is_none() && !word.starts_with('~')).unwrap_or(0)
+}
+
+/// What a command overrides, named as in its file: what the file has as a component is overridden by the name of its section
+/// (`_merge_yaml_and_cli_args` of `torchtune/config/_utils.py`).
+pub(super) fn named_in(own: ToolSettings, file: &ToolSettings) -> ToolSettings {
+    own.renamed(|name| {
+        let component = format!("{name}._component_");
+        if file.text(&component).is_some() { component } else { name.to_owned() }
+    })
+}
+
 /// Reads it.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtune-2025", "torchtune"));
+    fine_tuners::refuse_file(settings, "give that file too: `tune cp` copies it", draft);
+    if let Some(devices) = settings.take(launcher::DEVICES) {
+        draft.read(Field::Devices, &devices.text, &devices.place);
+    }
     read_precision(settings, draft);
     read_model(settings, draft);
     read_offload(settings, draft);
@@ -135,7 +159,8 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let default = "torchtune's default";
     draft.assume(Field::Accumulate, 1_u32, default);
     draft.assume(Field::Recompute, Recompute::None, default);
-    table::leave(harmless::TORCHTUNE, std::mem::take(settings), draft);
+    let settings = table::left(harmless::TORCHTUNE, std::mem::take(settings), draft);
+    table::leave(harmless::LAUNCHER, settings, draft);
 }
 
 /// Weights, gradients and moments all have one format: in 16 bits there is no copy of more.

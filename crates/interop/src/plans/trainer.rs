@@ -10,12 +10,12 @@ use super::draft::PlanDraft;
 use super::fine_tuners;
 use super::frozen;
 use super::harmless;
-use super::script::KnownFlags;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
     words,
 };
+use super::words::{CONFIG, KnownFlags};
 use super::writer::{Line, PlanWriter};
 
 /// What the arguments say.
@@ -211,6 +211,17 @@ pub fn is_of(settings: &ToolSettings) -> bool {
         || settings.has("output_dir") && (settings.has("fsdp") || settings.has("deepspeed"))
 }
 
+/// Takes `--no_bf16` for `--bf16 false`, as parsers of Hugging Face and axolotl do.
+fn switch_off(settings: &mut ToolSettings) {
+    let switches =
+        KEYS.iter().chain(OTHERS).map(|key| key.name).chain([Precision::Bf16.word(), Precision::Fp16.word()]);
+    for (name, off) in switches.map(|name| (name, format!("no_{name}"))) {
+        if settings.take_on(&off) {
+            settings.put(name, "false", &format!("--{off}"));
+        }
+    }
+}
+
 /// TRL's switch for activations on the host, which Accelerate does not have beside it.
 fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = settings.take("activation_offloading") else { return };
@@ -230,6 +241,7 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// Accelerate's configuration is there too, which then says how the state is sharded.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
+    switch_off(settings);
     let configured = fine_tuners::names_file(settings);
     let fine_tuner = fine_tuners::take_defaults(settings, draft);
     let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
@@ -244,9 +256,9 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
         );
     }
     let profile = fine_tuners::read_profile(settings, draft);
-    for name in ["fsdp_config", "config_file", "accelerate_config", fine_tuners::CONFIG] {
+    for name in ["fsdp_config", "config_file", "accelerate_config", CONFIG] {
         let given = launched && ["config_file", "accelerate_config"].contains(&name);
-        let other = name == fine_tuners::CONFIG && !configured;
+        let other = name == CONFIG && !configured;
         if !other && let Some(file) = settings.take(name).filter(|_| !given) {
             draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
         }
@@ -301,7 +313,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         return draft.keep_16_bits(&pure.place);
     }
     let [bf16, fp16] = [Precision::Bf16, Precision::Fp16].map(|format| settings.take(format.word()));
-    let is_on = |setting: &&Setting| setting.text.eq_ignore_ascii_case("true");
+    let is_on = |setting: &&Setting| table::switched(&setting.text) == "true";
     let launched = settings.take("mixed_precision").filter(|launched| launched.text != "no");
     if let Some(on) = bf16.as_ref().filter(is_on) {
         draft.take(Field::Precision, Precision::Bf16, &on.place);
@@ -367,12 +379,6 @@ pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let shards = writer.shards();
-    let meshed = [("tensor", writer.layout.tensor), ("context", writer.layout.context)];
-    let mut notes: Vec<String> =
-        meshed.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")).collect();
-    if shards.copies > 1 && shards.first.is_some() {
-        notes.push(format!("shards over {} ranks", shards.over));
-    }
     let format = writer.plan().precision;
     let mut lines = vec![Line::new("output_dir", "output")];
     for own in [Precision::Bf16, Precision::Fp16] {
@@ -383,11 +389,10 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     } else {
         writer.say(Field::Precision);
     }
-    if !notes.is_empty() {
-        let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
-        writer.elsewhere.push(format!("{}: {mesh}", notes.join(", ")));
-        writer.say(Field::Tensor);
-        writer.say(Field::Context);
+    let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
+    writer.leave(&[Field::Tensor, Field::Context], mesh);
+    if shards.copies > 1 && shards.first.is_some() {
+        writer.elsewhere.push(format!("shards over {} ranks: {mesh}", shards.over));
     }
     let whole = shards.first.is_some();
     let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
@@ -399,6 +404,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         lines.push(Line::new("fsdp", true));
         lines.push(inside(Line::new("version", 2)));
         lines.extend(table::write(FSDP, writer).into_iter().map(inside));
+        accelerate::leave_reduction(writer, "sync_each_batch of accelerator_config");
     }
     // Switched on in both places, the blocks would be wrapped twice.
     lines.extend(adapters::write(writer));

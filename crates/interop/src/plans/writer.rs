@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use shardscope_engine::plan::{
-    Accumulation, Ema, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Offload, Plan, Precision, Recompute,
-    Reduction, Sharded,
+    Accumulation, Ema, Extent, FrozenEnds, FrozenFormat, GlobalBatch, MasterWeights, Moments, Offload, Plan, Precision,
+    Recompute, Reduction, Sharded, TrainMethod,
 };
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
@@ -84,6 +84,11 @@ impl<'a> PlanWriter<'a> {
         values.insert(Field::GlobalBatch, batch);
         values.insert(Field::Schedule, plan.effective_schedule().into());
         values.insert(Field::StagesPerRank, plan.virtual_stages().into());
+        if plan.tuning.freezes() {
+            let four_bits = plan.tuning.frozen_format() == FrozenFormat::Nf4;
+            let method = if four_bits { TrainMethod::Qlora } else { TrainMethod::Lora };
+            values.insert(Field::Train, method.into());
+        }
         // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));

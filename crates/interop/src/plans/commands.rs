@@ -1,0 +1,239 @@
+//! The command of a script that starts a program which trains, and what its words say as that program reads them.
+//!
+//! Not for the shell ([`super::script`]), nor for what any option means.
+
+use super::launcher::{self, LaunchCommand};
+use super::script::{ShellCommand, ShellScript};
+use super::settings::ToolSettings;
+use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
+use super::{Tool, accelerate, adapters, fine_tuners, megatron, torchtitan, torchtune, trainer};
+
+/// Programs that are known by their flags.
+const BY_FLAGS: [(Tool, KnownFlags); 2] = [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)];
+
+/// Who is started by a command, and how it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StartedProgram {
+    tool: Tool,
+    /// The first of its own words.
+    at: usize,
+    /// As messages name it.
+    name: String,
+    /// How little tells of it: 0 where its name or its flags do, 1 where the script's flags do, 2 where a file does.
+    doubt: u8,
+}
+
+/// The most launches beside the one that is taken of which a report says so: more than any real script has.
+const MOST_OTHERS: usize = 20;
+
+/// What a script gives to the programs that it starts: of several commands the last one counts, and one that is only printed
+/// where nothing is run.
+pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(Tool, ToolSettings)>> {
+    let script = ShellScript::read(text);
+    let hyphens = text.replace('-', "_");
+    let named = BY_FLAGS.into_iter().find(|(_, flags)| flags.fit(|name| hyphens.contains(&format!("__{name}"))));
+    let programs: Vec<(&ShellCommand, StartedProgram)> =
+        script.commands.iter().filter_map(|command| Some((command, started(&command.words, named)?))).collect();
+    let rank = |(command, program): &(&ShellCommand, StartedProgram)| (command.is_printed(), program.doubt);
+    let Some(best) = programs.iter().map(rank).min() else {
+        // A script that is sourced only sets the arguments.
+        let all: Vec<String> = script.lists().flatten().collect();
+        let read = CommandReader { file, script: &script, words: &all };
+        let own = |settings, words: Vec<String>| ProgramWords::of_launcher().read(&words, settings);
+        let settings = read.counted(script.lists().fold(ToolSettings::new(file), own));
+        return named.filter(|_| !settings.is_empty()).map(|(tool, _)| vec![(tool, settings)]);
+    };
+    let mut alike = programs.iter().filter(|program| rank(program) == best).rev();
+    let (taken, program) = alike.next()?;
+    let mut read = read_program(&CommandReader { file, script: &script, words: &taken.words }, program);
+    let others = alike.filter(|(other, _)| other.words != taken.words).take(MOST_OTHERS);
+    if let Some((_, settings)) = read.first_mut() {
+        for (other, program) in others {
+            let what =
+                format!("line {}: {}, another launch: that of line {} is taken", other.line, program.name, taken.line);
+            settings.put(&what, "", &what);
+        }
+    }
+    Some(read)
+}
+
+/// What a script runs last, for a message that it is nothing that is known.
+pub(super) fn last_words(text: &str) -> Option<String> {
+    let script = ShellScript::read(text);
+    let words: Vec<&str> = script.commands.last()?.words.iter().map(String::as_str).take(6).collect();
+    Some(words.join(" "))
+}
+
+/// The program that a command starts, if it is one that is known; `named` is what the script's flags are of.
+fn started(words: &[String], named: Option<(Tool, KnownFlags)>) -> Option<StartedProgram> {
+    let python = python_program(words);
+    // Without a program that is seen, any word may be its own.
+    let (at, name) = python.clone().unwrap_or_else(|| (0, words.first().cloned().unwrap_or_default()));
+    let sure = |tool, at, name: &str| Some(StartedProgram { tool, at, name: name.to_owned(), doubt: 0 });
+    if let Some(at) = position(words, &torchtune::START) {
+        return sure(Tool::Torchtune, at, "tune run");
+    }
+    if torchtitan::is_started(&name, words) {
+        return sure(Tool::Torchtitan, at, &name);
+    }
+    let options = |words: &[String]| ProgramWords::of_launcher().read(words, ToolSettings::new(""));
+    // It is all of a launcher's words, none of which is left aside.
+    let end = if python.is_some() { at } else { words.len() };
+    if let Some(begin) = position(words, &ACCELERATE).filter(|begin| *begin <= end)
+        && accelerate::from_options(options(&words[begin..end])).is_some()
+    {
+        return sure(Tool::Accelerate, end, &name);
+    }
+    if let Some((command, at)) = fine_tuners::start(words).or_else(|| fine_tuners::start_of_module(&name, at)) {
+        return sure(Tool::Trainer, at, &command);
+    }
+    let own = options(&words[at..]);
+    if let Some((tool, _)) = BY_FLAGS.into_iter().find(|(_, flags)| flags.know(&own)) {
+        return sure(tool, end, &name);
+    }
+    if let Some((tool, _)) = named.filter(|(_, flags)| flags.has_any(&own)) {
+        return Some(StartedProgram { tool, at: end, name, doubt: 1 });
+    }
+    let file = own.text(CONFIG).or(words.get(at).map(String::as_str)).is_some_and(is_settings_file);
+    (file && python.is_some()).then_some(StartedProgram { tool: Tool::Trainer, at, name, doubt: 2 })
+}
+
+/// The words that start Accelerate's launcher.
+const ACCELERATE: [&str; 2] = ["accelerate", "launch"];
+
+/// Modules that start programs themselves.
+const LAUNCHERS: [&str; 4] = ["torch.distributed", "deepspeed.launcher", "accelerate.commands", "torch.utils"];
+
+/// The first word behind a file of Python or a module that is no launcher's, and the name of either.
+fn python_program(words: &[String]) -> Option<(usize, String)> {
+    let mut words = words.iter().enumerate();
+    while let Some((at, word)) = words.next() {
+        if is_python(word) || word.ends_with(torchtitan::SCRIPT) {
+            return Some((at + 1, word.clone()));
+        }
+        if word == "-m" || word == "--module" {
+            let (at, module) = words.next()?;
+            if !LAUNCHERS.iter().any(|launcher| module.starts_with(launcher)) {
+                return Some((at + 1, module.clone()));
+            }
+        }
+    }
+    None
+}
+
+/// What the words of a command say to the program that it starts, and to a launcher that shards by itself.
+fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Tool, ToolSettings)> {
+    let StartedProgram { tool, at, name, .. } = program;
+    let (of_launcher, own) = read.words.split_at(*at);
+    match tool {
+        Tool::Accelerate => {
+            let begin = position(of_launcher, &ACCELERATE).unwrap_or(*at);
+            let options = read.settings(&of_launcher[begin..], &[], WordGrammar::Options, name);
+            let mut options = accelerate::from_options(options).unwrap_or_default();
+            let mut own =
+                ProgramWords { program: name, grammar: WordGrammar::Options }.read(own, ToolSettings::new(read.file));
+            note_file(&mut own, name);
+            if trainer::FLAGS.know(&own) || fine_tuners::names_file(&own) {
+                return vec![(Tool::Accelerate, options), (Tool::Trainer, own)];
+            }
+            options.fall_back(own);
+            vec![(Tool::Accelerate, options)]
+        }
+        Tool::Torchtune => {
+            let recipe = torchtune::recipe(own);
+            let own = own.get(recipe + 1..).unwrap_or_default();
+            let mut settings = read.settings(&read.words[..at + recipe], own, WordGrammar::Assignments, name);
+            if recipe == 0 {
+                settings.put(launcher::DEVICES, "1", "tune run without options of torchrun");
+            }
+            fine_tuners::note_program(&mut settings, name);
+            vec![(Tool::Torchtune, settings)]
+        }
+        Tool::Torchtitan => {
+            let settings = read.settings(of_launcher, own, WordGrammar::Options, name);
+            let mut settings = torchtitan::of_command(settings, read.script.variables());
+            note_file(&mut settings, name);
+            vec![(Tool::Torchtitan, settings)]
+        }
+        Tool::Trainer => {
+            let assigns = own.first().is_some_and(|word| option(word).is_none()) && fine_tuners::assigns(name);
+            let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
+            let mut settings = read.settings(of_launcher, own, grammar, name);
+            fine_tuners::note_start(&mut settings, name, read.words);
+            note_file(&mut settings, name);
+            if fine_tuners::is_started(&settings, "axolotl") {
+                settings = adapters::of_axolotl(settings);
+            }
+            vec![(Tool::Trainer, settings)]
+        }
+        Tool::DeepSpeed | Tool::Megatron => vec![(*tool, read.settings(of_launcher, own, WordGrammar::Options, name))],
+    }
+}
+
+/// Notes that a program is started with a file that says more.
+fn note_file(settings: &mut ToolSettings, name: &str) {
+    if settings.text(CONFIG).is_some_and(is_settings_file) {
+        fine_tuners::note_program(settings, name);
+    }
+}
+
+/// A command that is read, and the script around it.
+struct CommandReader<'a> {
+    file: &'a str,
+    script: &'a ShellScript<'a>,
+    words: &'a [String],
+}
+
+impl CommandReader<'_> {
+    /// What words say to a launcher, and others to the program, with the devices and the threads of the job.
+    fn settings(&self, of_launcher: &[String], own: &[String], grammar: WordGrammar, program: &str) -> ToolSettings {
+        let settings = ProgramWords::of_launcher().read(of_launcher, ToolSettings::new(self.file));
+        self.counted(ProgramWords { program, grammar }.read(own, settings))
+    }
+
+    /// Settings with the devices and the threads of the job.
+    fn counted(&self, mut settings: ToolSettings) -> ToolSettings {
+        if !settings.is_empty() {
+            // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
+            let (text, variables) = (self.script.text, self.script.variables());
+            let launch = LaunchCommand { words: self.words, text, variables };
+            launcher::count_devices(&mut settings, &launch);
+            launcher::count_threads(&mut settings, &launch);
+        }
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(script: &str, name: &str) -> Option<String> {
+        let read = launched("run.sh", script)?;
+        read[0].1.text(name).map(str::to_owned)
+    }
+
+    #[test]
+    fn variables_of_the_file_are_put_in_and_others_stay() {
+        let script = "N=32 # layers\nH=$((2 * 2048))\nFFN=$((4*H))\nSTEPS=1_000\nSTEPS=${STEPS//_}\n\
+                      ARGS=\" \\\n  --num-layers $N \\\n  --hidden-size ${H} \\\n --ffn-hidden-size $FFN \\\n \"\n\
+                      MORE=(--bf16 --train-iters $STEPS)\nMORE+=(--seed ${SEED:-7})\n\
+                      echo $ARGS --num-layers 1\ncat <<EOF > x\n--num-layers 9\nEOF\n\
+                      srun torchrun train.py $ARGS \"${MORE[@]}\" --micro-batch-size=$MBS --load $(pwd) # end\n";
+        let of = |name| text(script, name);
+        assert_eq!(of("num_layers").as_deref(), Some("32"));
+        assert_eq!((of("hidden_size").as_deref(), of("ffn_hidden_size").as_deref()), (Some("4096"), Some("16384")));
+        assert_eq!((of("bf16").as_deref(), of("train_iters").as_deref()), (Some("true"), Some("1000")));
+        assert_eq!((of("seed").as_deref(), of("micro_batch_size").as_deref()), (Some("7"), Some("$MBS")));
+        assert_eq!(of("load").as_deref(), Some("$(pwd)"));
+    }
+
+    #[test]
+    fn devices_are_the_launchers_or_those_that_slurm_is_asked_for() {
+        let run = "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 2 --hidden-size 64\n";
+        assert_eq!(text(run, "world_size").as_deref(), Some("32"));
+        let slurm = "#SBATCH --nodes=8\n#SBATCH --gpus-per-node=mi250:8\nx --num-layers 2 --hidden-size 64\n";
+        assert_eq!(text(slurm, "world_size").as_deref(), Some("64"));
+        assert_eq!(text("x --num-layers 2 --hidden-size 64\n", "world_size"), None);
+    }
+}
