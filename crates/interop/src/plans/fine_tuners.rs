@@ -147,7 +147,7 @@ fn is_command(words: &str) -> bool {
     FINE_TUNERS.iter().any(|program| words.split(' ').eq(program.command.iter().copied()))
 }
 
-/// Whether a program reads `name=value` behind its file, and nothing else: LLaMA-Factory hands the words there to OmegaConf
+/// Whether a program reads `name=value` behind its file, and nothing else: LLaMA-Factory hands the words there to `OmegaConf`
 /// (`read_args` of its `hparams/parser.py`).
 pub fn assigns(program: &str) -> bool {
     program == "llamafactory-cli train"

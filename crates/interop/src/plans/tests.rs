@@ -9,6 +9,7 @@ use shardscope_engine::scenario::Layout;
 use shardscope_engine::scenario::file::FORMAT;
 
 /// A plan in words, as flags have it.
+#[expect(clippy::too_many_lines, reason = "a list of words for each field")]
 fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let one_of = |words: &'static [&'static str]| prop::sample::select(words).prop_map(str::to_owned);
     let mesh = (

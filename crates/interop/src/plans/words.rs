@@ -43,7 +43,7 @@ impl KnownFlags {
 pub(super) enum WordGrammar {
     /// `--name value` and `--name=value`, as argparse, click and tyro do.
     Options,
-    /// `name=value` and `~name`, as OmegaConf and Hydra do.
+    /// `name=value` and `~name`, as `OmegaConf` and Hydra do.
     Assignments,
 }
 
