@@ -109,6 +109,7 @@ const LEAST_SETBACK: f64 = 0.01;
 
 /// Of what a step has more than another one.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "an evaluation has a few of them")]
 pub enum More {
     /// Of a property of the hardware, as much as [`Property::change`] says.
     Property(Property),

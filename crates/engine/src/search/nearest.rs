@@ -140,10 +140,13 @@ fn possible_of(
     (tried, found)
 }
 
+/// Puts the value of an index into a plan.
+type Put<'a> = Box<dyn Fn(&mut Plan, usize) + 'a>;
+
 /// Values that a program may have in place of one that it lacks, by their index.
 struct Replacement<'a> {
     values: Vec<usize>,
-    put: Box<dyn Fn(&mut Plan, usize) + 'a>,
+    put: Put<'a>,
 }
 
 impl<'a> Replacement<'a> {

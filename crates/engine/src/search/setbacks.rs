@@ -5,12 +5,15 @@ use crate::evaluate::{More, Setback, Summary, Workspace, summary};
 use crate::plan::{Compile, CudaGraphs, DispatchFormats, Format, Plan, Tuning};
 use crate::scenario::{Field, Scenario};
 
-/// Each choice that is meant to spare time, or memory where adapters are trained, and the plan that does without.
-const CHOICES: [(Field, fn(&mut Plan)); 9] = [
+/// A choice of a plan, and how the plan does without.
+type Choice = (Field, fn(&mut Plan));
+
+/// Each choice that is meant to spare time, or memory where adapters are trained.
+const CHOICES: [Choice; 9] = [
     (Field::CudaGraphs, |plan| plan.cuda_graphs = CudaGraphs::None),
     (Field::Compile, |plan| plan.compile = Compile::Off),
     (Field::Prefetch, |plan| {
-        plan.prefetch = plan.prefetch.min(plan.prefetch.saturating_sub(1).max(Plan::USUAL_PREFETCH))
+        plan.prefetch = plan.prefetch.min(plan.prefetch.saturating_sub(1).max(Plan::USUAL_PREFETCH));
     }),
     (Field::Reshard, |plan| plan.sharding.reshard_after_forward = true),
     (Field::TensorOverlap, |plan| plan.tensor_overlap = false),
@@ -24,7 +27,7 @@ const CHOICES: [(Field, fn(&mut Plan)); 9] = [
 
 /// Those of a scenario's choices without which its step, as it is `now`, would be faster.
 pub(super) fn of_choices(scenario: &Scenario, now: &Summary, workspace: &mut Workspace) -> Vec<Setback> {
-    let mut without = |(field, change): (Field, fn(&mut Plan))| {
+    let mut without = |(field, change): Choice| {
         let mut other = scenario.clone();
         change(&mut other.plan);
         if other.plan == scenario.plan {

@@ -84,7 +84,7 @@ fn frozen_layers_leave_no_checkpoints() {
 }
 
 /// Four stages of two layers over eight devices: the first node has two devices of rank 0 and two of rank 1. With 1F1B these hold 4
-/// and 3 micro-batches before their first backward, with GPipe all eight.
+/// and 3 micro-batches before their first backward, with `GPipe` all eight.
 #[test]
 fn a_schedule_says_how_many_checkpoints_a_host_has() {
     for (schedule, held) in [(Schedule::OneForwardOneBackward, 4.0 + 3.0), (Schedule::GPipe, 8.0 + 8.0)] {

@@ -73,7 +73,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
         lines.line(&format!("would fit with {fix}"));
     }
     lines.line(&limit_line(scenario, evaluation));
-    setbacks(scenario, evaluation).iter().for_each(|setback| lines.note(setback));
+    for setback in setbacks(scenario, evaluation) {
+        lines.note(&setback);
+    }
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
     lines.line(&format!("the model: {}", scenario.model.counts()));

@@ -288,26 +288,26 @@ impl FormulaFacts<'_> {
         let counted = counted.into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
         let counted =
             counted.map(|(name, bytes)| input(format!("{name}, of all its ranks"), bytes, Citation::simulated()));
-        let state = self.of_node(state, |home| home == Home::Host)?;
+        let state = self.of_node(state, Home::Host)?;
         Some(Formula::Sum(state.into_iter().chain(counted).collect()))
     }
 
     /// What the drives of the fullest node keep.
     fn drive_memory(&self) -> Option<Formula> {
-        let drives = self.summary().host_memory.drives;
-        Some(Formula::Sum(self.of_node(drives, |home| home == Home::Drives)?.into_iter().collect()))
+        Some(Formula::Sum(self.of_node(self.summary().host_memory.drives, Home::Drives)?))
     }
 
-    fn of_node(&self, state: StateBytes, at: impl Fn(Home) -> bool) -> Option<Option<Formula>> {
+    /// The state that a node has in one place, as a term; no term where it has none.
+    fn of_node(&self, state: StateBytes, at: Home) -> Option<Vec<Formula>> {
         if state.total() == Bytes::ZERO {
-            return Some(None);
+            return Some(Vec::new());
         }
         if self.layout.pipeline > 1 {
             let name = "state of the pipeline ranks on the node that keeps the most";
-            return Some(Some(input(name, state.total(), Citation::simulated())));
+            return Some(vec![input(name, state.total(), Citation::simulated())]);
         }
         let ranks = input("devices of a node", count(self.scenario.devices_on_node(), ""), self.sheet());
-        Some(Some(ranks * Formula::Sum(self.kept(|kept| at(kept.home))?)))
+        Some(vec![ranks * Formula::Sum(self.kept(|kept| kept.home == at)?)])
     }
 
     /// Weights of the largest layer on one tensor rank.
