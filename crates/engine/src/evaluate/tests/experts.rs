@@ -432,7 +432,10 @@ fn gradients_of_experts_in_fsdp_have_no_buckets_of_ddp() {
     let routed: u64 =
         scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
     let own = Parameters { trained: Count::new(routed as f64 / 8.0), ..Parameters::NONE };
-    close(ModelState::new(&rates, &layout, own).device.gradients.get(), 48.0 * 128.0 * 3.0 * 2048.0 * 768.0 / 8.0 * 4.0);
+    close(
+        ModelState::new(&rates, &layout, own).device.gradients.get(),
+        48.0 * 128.0 * 3.0 * 2048.0 * 768.0 / 8.0 * 4.0,
+    );
 }
 
 /// A token of `DeepSeek-V3` visits 8 of 256 experts. On 8 nodes of 8 devices these lie on 5.295 of the nodes, 4.633 of them
