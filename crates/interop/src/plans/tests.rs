@@ -196,12 +196,11 @@ fn round_trip(scenario: &Scenario, (target, version, beside): (PlanTarget, Optio
     let report = &imported.report;
     let back = library.resolve(&imported.made.scenario).expect("a scenario");
     let (before, after) = (writer(scenario), writer(&back));
-    let idle: Vec<Field> = scenario.plan.idle().iter().map(|idle| Field::from(idle.choice)).collect();
     for field in Field::all().filter(|field| field.is_in_plan() && !NOT_OF_A_RUN.contains(field)) {
         // What changes nothing, or is of ranks that are named themselves.
         let of_ranks = matches!(field, Field::Schedule | Field::StagesPerRank)
             && before.value(Field::Pipeline) != after.value(Field::Pipeline);
-        if idle.contains(&field) || of_ranks {
+        if field.idle_in(&scenario.plan).is_some() || of_ranks {
             continue;
         }
         let (planned, found) = (before.value(field), after.value(field));
