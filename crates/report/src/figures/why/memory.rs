@@ -229,7 +229,8 @@ impl FormulaFacts<'_> {
         let experts = layout.sees_experts;
         let of_alike = |kept: &[KeptPart]| {
             let first = kept.first()?;
-            let each = Formula::Sum(kept.iter().map(|one| self.each(one, layout)).collect());
+            let mut each: Vec<Formula> = kept.iter().map(|one| self.each(one, layout)).collect();
+            let each = if each.len() == 1 { each.remove(0) } else { Formula::Sum(each) };
             let sharing = Citation::chosen("the strategy's extent");
             let ranks = if experts { "ranks that share what experts keep" } else { "ranks that share it" };
             let owned = self.counted(first, experts) * each / input(ranks, count(first.ranks, ""), sharing);
