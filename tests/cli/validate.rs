@@ -235,7 +235,7 @@ fn what_cannot_have_been_measured_is_refused_in_few_words() {
     let skipped = validated(&rows.each_ref().map(String::as_str)).refused().join("\n");
     assert_contains(
         &skipped,
-        &["a time of a step from 1 us to 1e6 s", "a peak of memory from 1 B to 1 PB", "99... is no number"],
+        &["a time of a step from 1 us to 1e6 s", "a peak of memory from 1 B to 1 PB", "99...' is no number"],
     );
     assert!(skipped.len() < 2000, "{skipped}");
 }
