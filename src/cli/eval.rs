@@ -9,9 +9,9 @@ use shardscope_library::command;
 use shardscope_report::figures::{self, EvaluationReport, Figures};
 use shardscope_report::snapshot::Opened;
 
-use super::args::{EvalArgs, EvalFormat};
+use super::args::{EvalArgs, EvalFormat, ScenarioArgs};
 use super::exit::{Exit, Failure};
-use super::session::{Session, note_idle};
+use super::session::{Session, note_idle, refused};
 use super::{files, output};
 
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
@@ -22,7 +22,7 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     let figure = eval.measured.or(eval.measured_mfu.map(OwnFigure::Mfu));
     let measured = figure.map(|figure| diagnose(session, figure, &opened.scenario)).transpose()?;
-    let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
+    let exit = report(&session.library, (&opened, &eval.input), eval.format, measured.as_ref())?;
     if eval.out.is_some() && figure.is_some_and(|figure| !figure.is_of_time()) {
         let fix = "measure the time of a step, or leave --out away";
         return Err(Failure::input(format!("--out: a peak of memory tells of no constant; {fix}")));
@@ -48,13 +48,13 @@ pub(super) fn diagnose(session: &Session, figure: OwnFigure, scenario: &Scenario
 /// Prints the report; a scenario that does not fit has one too.
 pub(super) fn report(
     library: &Library,
-    opened: &Opened,
+    (opened, input): (&Opened, &ScenarioArgs),
     format: EvalFormat,
     measured: Option<&RunDiagnosis>,
 ) -> Result<Exit, Failure> {
     let Opened { file, scenario, stored, pins, .. } = opened;
     let mut workspace = Workspace::default();
-    let evaluation = search::full(scenario, &mut workspace)?;
+    let evaluation = search::full(scenario, &mut workspace).map_err(|problems| refused(&problems, input))?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
     let now = Figures::new(scenario, &evaluation);
     let doubt = stored.as_ref().and_then(|stored| stored.doubt(&now));

@@ -27,7 +27,7 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(&cli.rows)?;
     if !explores {
-        return eval::report(&session.library, &opened, EvalFormat::Text, None);
+        return eval::report(&session.library, (&opened, input), EvalFormat::Text, None);
     }
     let Opened { file: scenario_file, scenario, stored, pins, view, .. } = opened;
     let Session { library, mut options, .. } = session;
