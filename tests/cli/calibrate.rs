@@ -215,6 +215,6 @@ fn a_posterior_is_written_and_started_from() {
         found.iter().all(|one| number(one, "distance") >= 0.0 && one["change"].is_string() && one["value"].is_string())
     );
     let asked = |flags: &str| run(&format!("eval --hardware a100-80gb-dgx {flags}")).refused().join("\n");
-    assert_contains(&asked("--measured-mfu 0"), &["above 0 and at most 100%"]);
+    assert_contains(&asked("--measured-mfu 0"), &["from 0.0001% to 100%"]);
     assert_contains(&asked("--stack ideal --measured-mfu 30%"), &["--measured", "'ideal'", "calibrate --prior none"]);
 }

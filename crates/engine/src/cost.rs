@@ -42,7 +42,7 @@ pub use experts::ExpertTransfers;
 pub(crate) use flop::layers_flop;
 pub use flop::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop};
 pub use host::{DriveRates, SwappedBytes};
-pub use kept::{Home, Kept, KeptOf, StatePart};
+pub use kept::{Home, KeptOf, KeptPart, StatePart};
 pub use kernel::Kernel;
 pub use layer::LayerWork;
 pub use layer::PerSublayer;

@@ -4,7 +4,7 @@
 
 use crate::plan::{Accumulation, Ema, Reduction};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Count};
+use crate::units::{Bytes, Count, Share};
 
 use super::adapters::Parameters;
 use super::rates::Rates;
@@ -78,7 +78,7 @@ impl Home {
 
 /// A part of the state of some parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kept {
+pub struct KeptPart {
     /// What it is.
     pub part: StatePart,
     /// Where it lies.
@@ -92,13 +92,13 @@ pub struct Kept {
     /// Ranks that share them.
     pub ranks: u32,
     /// The share of a rank's own part that lies there.
-    pub share: f64,
+    pub share: Share,
 }
 
-impl Kept {
+impl KeptPart {
     /// Bytes that a rank keeps.
     pub fn bytes(&self) -> Bytes {
-        self.count * self.each / f64::from(self.ranks) * self.share
+        self.count * self.each / f64::from(self.ranks) * self.share.get()
     }
 }
 
@@ -119,7 +119,7 @@ impl Rates<'_> {
     /// is `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that are not reduced
     /// before the step's end are whole, and frozen parameters have neither gradients nor optimizer state.
     #[inline]
-    pub fn kept(&self, layout: &Layout, parameters: Parameters, mut keep: impl FnMut(Kept)) {
+    pub fn kept(&self, layout: &Layout, parameters: Parameters, mut keep: impl FnMut(KeptPart)) {
         let plan = &self.scenario.plan;
         let outside = if plan.offload.on_drives() { Home::Drives } else { Home::Host };
         let mut add = |part, home, of, each: Bytes, ranks, share: f64| {
@@ -132,7 +132,7 @@ impl Rates<'_> {
                 KeptOf::BesideMatrices => trained - muon,
             };
             if count > Count::ZERO && each != Bytes::ZERO && share > 0.0 {
-                keep(Kept { part, home, of, count, each, ranks, share });
+                keep(KeptPart { part, home, of, count, each, ranks, share: Share::new(share) });
             }
         };
         let of_weights = if plan.offload.state() { outside } else { Home::Device };

@@ -115,9 +115,9 @@ pub enum More {
     Property(Property),
     /// A choice of the plan that is meant to spare something.
     Choice {
-        /// Its field.
+        /// The field of the choice.
         field: Field,
-        /// Its value.
+        /// The value that the plan has.
         value: Value,
         /// The value that does without.
         instead: Value,

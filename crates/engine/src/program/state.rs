@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Mul};
 
-use crate::cost::{Home, Kept, Parameters, Rates, StatePart};
+use crate::cost::{Home, KeptPart, Parameters, Rates, StatePart};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
@@ -229,7 +229,7 @@ impl ModelState {
     /// The state of parameters of one sharding: the sum of what is kept of them, by place.
     pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Parameters) -> Self {
         let (mut device, mut pages, mut host) = (StateBytes::default(), Bytes::ZERO, HostMemory::default());
-        rates.kept(layout, parameters, |kept: Kept| {
+        rates.kept(layout, parameters, |kept: KeptPart| {
             let place = match kept.home {
                 Home::Device | Home::Pages => &mut device,
                 Home::Host => &mut host.state,

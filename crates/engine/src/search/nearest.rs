@@ -150,13 +150,13 @@ struct Replacement<'a> {
 }
 
 impl<'a> Replacement<'a> {
-    fn of<T: 'a>(values: impl IntoIterator<Item = T>, put: impl Fn(&mut Plan, &T) + 'a) -> Self {
+    fn among<T: 'a>(values: impl IntoIterator<Item = T>, put: impl Fn(&mut Plan, &T) + 'a) -> Self {
         let all: Vec<T> = values.into_iter().collect();
         Self { values: (0..all.len()).collect(), put: Box::new(move |plan, at| put(plan, &all[at])) }
     }
 
     fn one(put: impl Fn(&mut Plan) + 'a) -> Self {
-        Self::of([()], move |plan, ()| put(plan))
+        Self::among([()], move |plan, ()| put(plan))
     }
 
     /// All ways to shard the state over one device, the levels, all ranks or as many ranks as a part has now.
@@ -187,16 +187,18 @@ impl<'a> Replacement<'a> {
             Field::ExpertOverlap => Self::one(|plan| plan.experts.overlap = false),
             Field::Pipeline => Self::one(|plan| (plan.pipeline, plan.stages_per_rank) = (1, 1)),
             Field::Accumulation => Self::one(|plan| plan.accumulation = Accumulation::Standard),
-            Field::Schedule => Self::of(Schedule::ALL.iter().copied(), |plan, schedule| {
+            Field::Schedule => Self::among(Schedule::ALL.iter().copied(), |plan, schedule| {
                 let stages = if schedule.rules().virtual_stages { plan.stages_per_rank } else { 1 };
                 (plan.schedule, plan.stages_per_rank) = (*schedule, stages);
             }),
             Field::Recompute => {
                 let modes = [Recompute::Full, Recompute::Selective, Recompute::None];
-                Self::of(modes, |plan, mode| plan.recompute = *mode)
+                Self::among(modes, |plan, mode| plan.recompute = *mode)
             }
-            Field::Precision => Self::of(Precision::ALL.iter().copied(), |plan, precision| plan.precision = *precision),
-            Field::Offload => Self::of(Offload::ALL.iter().copied(), |plan, offload| plan.offload = *offload),
+            Field::Precision => {
+                Self::among(Precision::ALL.iter().copied(), |plan, precision| plan.precision = *precision)
+            }
+            Field::Offload => Self::among(Offload::ALL.iter().copied(), |plan, offload| plan.offload = *offload),
             Field::Qwz => Self::one(|plan| plan.sharding.wire.weights = Format::Bf16),
             Field::Qgz => Self::one(|plan| {
                 plan.sharding.wire.gradients = Format::Bf16;
@@ -242,7 +244,7 @@ impl<'a> Replacements<'a> {
         let mut fields: Vec<Replacement> = fields.into_iter().map(|(_, replacement)| replacement).collect();
         if !lacks_field(&lacks, Field::Recompute) {
             let again = [None, Some(Recompute::Selective), Some(Recompute::Full)];
-            fields.push(Replacement::of(again, |plan, mode| plan.recompute = mode.unwrap_or(plan.recompute)));
+            fields.push(Replacement::among(again, |plan, mode| plan.recompute = mode.unwrap_or(plan.recompute)));
         }
         Some(Self { scenario, name, runs, fields })
     }

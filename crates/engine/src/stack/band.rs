@@ -31,6 +31,9 @@ pub struct Band {
     /// Whether they train adapters or another part of a model.
     #[serde(default, skip_serializing_if = "crate::model::is_off")]
     pub part: bool,
+    /// Whether a run of one's own is among them, whose further runs differ as little as it does.
+    #[serde(default, skip_serializing_if = "crate::model::is_off")]
+    pub own: bool,
     /// How far they reach; any distance if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Reach>,
@@ -152,10 +155,15 @@ const WIDENED: f64 = 2.4;
 const WIDENED_LESS: f64 = 1.5;
 
 impl Band {
-    /// Half width of the 80 % interval of a run that no fit saw.
+    /// Half width of the 80 % interval of a run that no fit saw, unless it is of those who ran one of its rows.
     pub fn widened(&self) -> f64 {
         let less = self.experts || self.architecture == "blackwell";
-        self.half_width * if less { WIDENED_LESS } else { WIDENED }
+        self.half_width
+            * match less {
+                _ if self.own => 1.0,
+                true => WIDENED_LESS,
+                false => WIDENED,
+            }
     }
 
     /// Whether it is for runs such as this one, and its rows reach so far.
@@ -227,6 +235,7 @@ mod tests {
             across_nodes: None,
             experts: false,
             part: false,
+            own: false,
             reach: Some(rows.iter().fold(Reach::default(), Reach::and)),
             half_width: 0.1,
             groups: 2,

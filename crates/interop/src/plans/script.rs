@@ -88,7 +88,9 @@ fn statements(text: &str) -> Vec<(usize, String)> {
             }
             continue;
         }
-        if statement.trim().is_empty() {
+        // From its beginning, where a word stands: a statement may go on over a million lines of nothing.
+        if statement.trim_start().is_empty() {
+            statement.clear();
             first = number;
         }
         // Quotes and brackets reach over lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.

@@ -123,3 +123,18 @@ fn the_fullest_node_counts() {
     scenario.plan.size = Size::Devices(4);
     close(host(&scenario).total().get(), 2.0 * 16.0 * (LAYERS + ends[0] + ends[1]));
 }
+
+/// Two stages of four layers, of which each second one has experts: each rank's host keeps all four inputs of both micro-batches, and
+/// each comes back once. In turns only the first layer's came.
+#[test]
+fn checkpoints_of_layers_in_turns_come_back() {
+    let mut scenario = offloaded(Offload::Checkpoints);
+    scenario.model = Arc::new(testing::of_kinds(testing::model(8, 1024), 3));
+    let plan = &mut scenario.plan;
+    (plan.experts.ranks, plan.experts.imbalance) = (4, Imbalance::Factor(1.0));
+    (plan.pipeline, plan.accumulate, plan.recompute, plan.sharding) = (2, 2, Recompute::Full, testing::ddp());
+    let HostTraffic { to, from, .. } = evaluate(&scenario).host;
+    let inputs = 2.0 * 4.0 * 2.0 * SQUARE;
+    close(to.bytes.get(), inputs);
+    close(from.bytes.get(), inputs);
+}

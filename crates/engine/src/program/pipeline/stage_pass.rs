@@ -67,8 +67,9 @@ impl PipelineContext<'_> {
         let mut turns = self.list(&self.stages.distinct[work], pass).turns().peekable();
         while let Some(runs) = turns.next() {
             let after = turns.peek().map_or(after, |next| CheckpointFetch::new(&next[0], 0));
-            // Each layer's backward fetches the checkpoint of the next one. The last layer of a run fetches that of
-            // what follows, or nothing, and is written apart: 8 layers are a loop of 7 and one more.
+            // Each layer's backward fetches the checkpoint of the next one, where layers take turns that of the next in the
+            // turn. The last layer of a run fetches that of what follows, or nothing, and is written apart: 8 layers are
+            // a loop of 7 and one more.
             let apart = u32::from(after.is_some() || runs[0].unit_pass.checkpoint > Bytes::ZERO);
             let count = runs[0].count;
             let mut costs = |times: u32, position: u32, copy: Option<CheckpointFetch>| {
@@ -80,7 +81,8 @@ impl PipelineContext<'_> {
                             receives.then(|| body.after(arrival, 0)),
                         ];
                         let site = RunSite { run, position, micro_batch: 0 };
-                        emit.write_stage_unit_pass(body, site, start, copy.filter(|_| index + 1 == runs.len()));
+                        let copy = runs.get(index + 1).map_or(copy, |next| CheckpointFetch::new(next, position));
+                        emit.write_stage_unit_pass(body, site, start, copy);
                     }
                 });
             };

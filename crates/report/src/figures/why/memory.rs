@@ -1,12 +1,12 @@
 //! The memory of the fullest device, part by part.
 
-use shardscope_engine::cost::{Home, Kept, KeptOf, Parameters, StatePart};
+use shardscope_engine::cost::{Home, KeptOf, KeptPart, Parameters, StatePart};
 use shardscope_engine::evaluate::{HostMemory, Memory, ModelPart, StateBytes, chance_of_fitting, peak_half_width};
 use shardscope_engine::plan::{Optimizer, Recompute};
 use shardscope_engine::scenario::{Differentiated, Layout};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
-use shardscope_engine::units::{Amount, Bytes, Count, Dimension, short};
+use shardscope_engine::units::{Amount, Bytes, Count, Dimension, Share, short};
 
 use super::facts::{FigureEntry, FormulaFacts, apart, because, count, figure, input, only_counted, share};
 use super::formula::{Authority, Citation, Formula};
@@ -175,7 +175,7 @@ impl FormulaFacts<'_> {
     }
 
     /// The parameters of which the fullest rank keeps something, before sharding.
-    fn counted(&self, kept: &Kept, experts: bool) -> Formula {
+    fn counted(&self, kept: &KeptPart, experts: bool) -> Formula {
         let format = self.scenario.plan.tuning.frozen_format();
         let whose = if experts { " of its experts" } else { "" };
         let name = match kept.of {
@@ -196,7 +196,7 @@ impl FormulaFacts<'_> {
     }
 
     /// The bytes of one of them.
-    fn each(&self, kept: &Kept, layout: &Layout) -> Formula {
+    fn each(&self, kept: &KeptPart, layout: &Layout) -> Formula {
         let name = match kept.part {
             StatePart::Weights => "bytes of a weight".to_owned(),
             StatePart::Casts if self.scenario.stack.casts_replace_weights => {
@@ -220,27 +220,33 @@ impl FormulaFacts<'_> {
 
     /// What the fullest rank keeps in some places of some parts, for parameters under one layout: `P (k + k') / ranks`, where
     /// several parts are kept of the same parameters.
-    fn kept_of(&self, parameters: Parameters, layout: &Layout, keeps: &dyn Fn(&Kept) -> bool) -> Vec<Formula> {
-        let mut kept: Vec<Kept> = Vec::new();
+    fn kept_of(&self, parameters: Parameters, layout: &Layout, keeps: &dyn Fn(&KeptPart) -> bool) -> Vec<Formula> {
+        let mut kept: Vec<KeptPart> = Vec::new();
         self.rates.kept(layout, parameters, |one| kept.extend(Some(one).filter(keeps)));
-        let alike =
-            |one: &Kept, other: &Kept| (one.count, one.ranks, one.share) == (other.count, other.ranks, other.share);
+        let alike = |one: &KeptPart, other: &KeptPart| {
+            (one.count, one.ranks, one.share) == (other.count, other.ranks, other.share)
+        };
         let experts = layout.sees_experts;
-        let of_alike = |kept: &[Kept]| {
+        let of_alike = |kept: &[KeptPart]| {
             let first = kept.first()?;
-            let each = Formula::Sum(kept.iter().map(|one| self.each(one, layout)).collect());
+            let mut each: Vec<Formula> = kept.iter().map(|one| self.each(one, layout)).collect();
+            let each = if each.len() == 1 { each.remove(0) } else { Formula::Sum(each) };
             let sharing = Citation::chosen("the strategy's extent");
             let ranks = if experts { "ranks that share what experts keep" } else { "ranks that share it" };
             let owned = self.counted(first, experts) * each / input(ranks, count(first.ranks, ""), sharing);
             let place = if first.home.is_device() { "the share on the device" } else { "the share on the host" };
             let ratio = Citation::chosen("offload and offload-ratio");
-            Some(if first.share < 1.0 { owned * input(place, share(first.share), ratio) } else { owned })
+            Some(if first.share < Share::new(1.0) {
+                owned * input(place, share(first.share.get()), ratio)
+            } else {
+                owned
+            })
         };
         kept.chunk_by(alike).filter_map(of_alike).collect()
     }
 
     /// What the fullest rank keeps in some places of some parts; experts with a mesh of their own apart.
-    fn kept(&self, keeps: impl Fn(&Kept) -> bool) -> Option<Vec<Formula>> {
+    fn kept(&self, keeps: impl Fn(&KeptPart) -> bool) -> Option<Vec<Formula>> {
         let state = self.evaluation.details.states.get(self.fullest)?;
         let others = self.kept_of(state.parameters - state.expert_parameters, &self.layout, &keeps);
         let experts = self.kept_of(state.expert_parameters, &self.layout.of_experts(), &keeps);

@@ -162,11 +162,11 @@ fn the_state_of_fsdp_is_sixteen_bytes_over_all_ranks() {
     let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
     let text = |part: Figure| explain(part, &scenario, &evaluation).unwrap();
     let parameters = scenario.model.parameters() as f64;
-    for (part, bytes) in [(Figure::Weights, 2.0), (Figure::OptimizerState, 12.0)] {
+    for (part, bytes) in [(Figure::Weights, &[2.0][..]), (Figure::OptimizerState, &[4.0, 4.0 + 4.0])] {
         let explanation = text(part);
         let inputs = explanation.formula.inputs();
         let values: Vec<f64> = inputs.iter().map(|input| input.amount.value).collect();
-        assert_eq!(values, [parameters, bytes, 128.0], "{}", explanation.formula);
+        assert_eq!(values, [&[parameters], bytes, &[128.0]].concat(), "{}", explanation.formula);
     }
     assert_eq!(text(Figure::Weights).formula.to_string(), "parameters x bytes of a weight / ranks that share it");
 }
