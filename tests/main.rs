@@ -12,4 +12,5 @@ mod measured;
 mod models;
 mod predictions;
 mod properties;
+mod relations;
 mod terminal;

@@ -189,7 +189,7 @@ impl<'a> PipelineContext<'a> {
 
     /// Reduces a stage's gradients when backward leaves it: sharded ones each time, all after its last backward.
     pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
-        let GradientDrain { work, gradients, resumed, added, frees_secondary } = drain;
+        let GradientDrain { work, gradients, resumed, frees_secondary, .. } = drain;
         let complete = gradients == Gradients::Complete;
         graph.task_loop(1, |body| {
             if frees_secondary {
@@ -213,6 +213,7 @@ impl<'a> PipelineContext<'a> {
                     bytes(costs.gradient_buffer(elements)) - bytes(costs.stored(elements, gradients));
                 tasks.push(task);
             }
+            let freed: i64 = tasks.iter().map(|task| task.frees[MemoryKind::Gradients]).sum();
             if let Some(task) = tasks.last_mut() {
                 task.signals = [Some(TaskEvent::Reduced), None];
                 task.frees[MemoryKind::Gradients] += if resumed { bytes(self.unreduced(work)) } else { 0 };
@@ -226,20 +227,25 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             if self.offload.state() {
-                self.store(body, work, gradients, added);
+                self.store(body, drain, self.gradient_buffer(work) - freed);
             }
         });
     }
 
-    /// Copies the remaining gradients of a stage to the host.
-    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients, added: bool) {
+    /// Copies the remaining gradients of a stage to the host, which frees what is left of their buffer: they may have more bits in
+    /// it than there.
+    fn store(
+        &self,
+        body: &mut GraphBuilder<'_>,
+        GradientDrain { work, gradients, added, .. }: GradientDrain,
+        left: i64,
+    ) {
         let copied = self.sum_trained(work, |costs, elements| costs.stored(elements, gradients));
         let label = label(Stream::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
         let mut task = self.emit().copy(body, copied, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [(!added).then_some(TaskEvent::Stored), None];
-        let left = self.holdings(work).map(|(costs, _, own)| bytes(costs.stored(own.trained, gradients)));
-        task.frees[MemoryKind::Gradients] = left.sum();
+        task.frees[MemoryKind::Gradients] = left;
         body.push(task);
         self.emit().add_on_host(body, if added { copied } else { Bytes::ZERO }, label);
     }
