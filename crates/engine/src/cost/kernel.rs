@@ -119,7 +119,7 @@ impl Rates<'_> {
         [product(up, mlps.up.input.into()), product(mlps.down.output.into(), down)]
     }
 
-    /// The products before attention, in the order of [`Model::attention_inputs`].
+    /// The products before attention, in the order of `Model::attention_inputs`.
     pub(super) fn attention_products(&self, kind: LayerKind) -> impl Iterator<Item = MatrixProduct> {
         let model = &self.scenario.model;
         let replicated = model.replicated_inputs(kind);
