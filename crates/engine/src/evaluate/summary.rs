@@ -135,7 +135,11 @@ impl Workspace {
             let all = |one: &HostMemory| one.total() + one.drives.total();
             if all(&other) > all(&best) { other } else { best }
         };
-        (0..devices).step_by(on_node.max(1) as usize).map(of_node).fold(HostMemory::default(), fuller)
+        // The node in which a rank's devices begin, and the next one: all others have as many devices of the same rank.
+        let nodes =
+            (0..states.len() as u32).flat_map(|rank| [0, 1].map(|next| rank * of_stage / on_node.max(1) + next));
+        let firsts = nodes.map(|node| node * on_node).filter(|first| *first < devices);
+        firsts.map(of_node).fold(HostMemory::default(), fuller)
     }
 
     /// How many tasks the program that was built last runs.

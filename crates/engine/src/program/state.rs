@@ -1,6 +1,6 @@
 //! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters, on the device and off it.
 
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::{Add, Mul};
 
 use crate::cost::{Home, KeptPart, Parameters, Rates, StatePart};
 use crate::scenario::Layout;
@@ -105,12 +105,6 @@ impl Add for HostMemory {
             buffers: self.buffers + other.buffers,
             drives: self.drives + other.drives,
         }
-    }
-}
-
-impl AddAssign for HostMemory {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }
 
