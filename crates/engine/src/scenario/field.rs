@@ -10,7 +10,7 @@ mod value;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::model::Model;
 use crate::plan::{Plan, Sharding, Size, StageSizes};
@@ -310,12 +310,17 @@ impl Field {
     }
 
     /// The value of a plan's field where nothing is said; `None` where model, stack or strategy say it.
-    pub fn usual(self) -> Option<Value> {
-        match self.spec().place {
-            FieldPlace::Id(_) | FieldPlace::Sharding(_) => None,
-            // Its default is a value, or words that say where it comes from.
-            FieldPlace::Plan(_) | FieldPlace::Model(_) => self.spec().takes.read(self.spec().default).ok(),
-        }
+    pub fn usual(self) -> Option<&'static Value> {
+        // Read once: a search asks it of each plan.
+        static USUAL: LazyLock<Vec<Option<Value>>> = LazyLock::new(|| {
+            let usual = |spec: &FieldSpec| match spec.place {
+                FieldPlace::Id(_) | FieldPlace::Sharding(_) => None,
+                // Its default is a value, or words that say where it comes from.
+                FieldPlace::Plan(_) | FieldPlace::Model(_) => spec.takes.read(spec.default).ok(),
+            };
+            table::TABLE.iter().map(usual).collect()
+        });
+        USUAL[self as usize].as_ref()
     }
 
     /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan alone.

@@ -86,7 +86,7 @@ impl<'a> PlanWriter<'a> {
         // An offload that is idle moves the state all the same, or is noted by the tool that cannot say it.
         let counts = |field: Field| field == Field::Offload || field.idle_in(plan).is_none();
         // What is as it usually is needs no word, but where tools have other defaults.
-        let stated = |field: Field, value: &Value| STATED.contains(&field) || field.usual().as_ref() != Some(value);
+        let stated = |field: Field, value: &Value| STATED.contains(&field) || field.usual() != Some(value);
         let mut values: BTreeMap<Field, Value> = Field::all()
             .filter(|field| field.is_in_plan() && !field.is_in_sharding() && counts(*field))
             .filter_map(|field| Some((field, field.value(scenario)?)))
@@ -264,7 +264,7 @@ impl<'a> PlanWriter<'a> {
                 | Field::Qwz
                 | Field::Qgz
                 | Field::Hpz => true,
-                _ => field.usual().as_ref() != Some(value),
+                _ => field.usual() != Some(value),
             };
             if says {
                 self.notes.push(format!("{} {value}: not supported by {tool}", field.key()));

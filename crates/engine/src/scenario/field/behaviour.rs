@@ -45,7 +45,7 @@ impl Field {
         match self.spec().need? {
             Need::Listed(lack) => lack(&job.plan, runs),
             Need::Feature(feature, what, used) => {
-                let differs = || self.value(job) != self.usual();
+                let differs = || self.value(job).as_ref() != self.usual();
                 let lacks = !runs.has(feature) && used.map_or_else(differs, |used| used(job));
                 lacks.then(|| Lack { what: what.of_plan(&job.plan), known: String::new() })
             }
