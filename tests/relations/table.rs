@@ -209,7 +209,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation {
         name: "full recompute is no faster than none",
         // Pages that have room again need not move.
-        among: |run| keeps_layers(run) && is_at_home(run) && !run.scenario.plan.paged_optimizer,
+        among: |run| keeps_layers(run) && !run.scenario.plan.paged_optimizer,
         holds: Between(
             [
                 |scenario| scenario.plan.recompute = Recompute::None,
@@ -489,11 +489,10 @@ fn is_at_home(run: &Run) -> bool {
     run.scenario.plan.offload == Offload::None
 }
 
-/// No stages, which are balanced anew where layers cost something else; and what layers keep is on the device, where a layer
-/// that is computed again is as a whole.
+/// No stages, which are balanced anew where layers cost something else; and what layers keep is on the device, where a layer that
+/// is computed again is as a whole, and no gradients wait for the host's link.
 fn keeps_layers(run: &Run) -> bool {
-    let plan = &run.scenario.plan;
-    plan.pipeline == 1 && plan.offload != Offload::Activations
+    run.scenario.plan.pipeline == 1 && is_at_home(run)
 }
 
 fn on_one_node(scenario: &mut Scenario) {
