@@ -55,6 +55,16 @@ embedded! {
         "rtx3090",
         "titan-rtx-pcie",
     ]
+    "tools" [
+        "launcher",
+        "accelerate",
+        "accelerate-megatron",
+        "deepspeed",
+        "megatron",
+        "torchtitan",
+        "torchtune",
+        "trainer",
+    ]
     "stacks" [
         "default",
         "ideal",

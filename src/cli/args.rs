@@ -26,7 +26,7 @@ use shardscope_evidence::calibrate::Prior;
 use shardscope_interop::import::STANDARD_INPUT;
 use shardscope_report::snapshot;
 
-pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
+pub use export::{ExportArgs, ExportTarget, JobStarter, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::ImportArgs;
 pub use plan::{PlanArgs, PlanGoal};
@@ -365,7 +365,7 @@ pub struct Everywhere {
 }
 
 /// The kinds that `presets` knows; calibrations come with their stacks.
-pub const KINDS: [Kind; 5] = [Kind::Cluster, Kind::Stack, Kind::Model, Kind::Strategy, Kind::Scenario];
+pub const KINDS: [Kind; 6] = [Kind::Cluster, Kind::Stack, Kind::Model, Kind::Strategy, Kind::Scenario, Kind::Tool];
 
 fn kinds() -> impl TypedValueParser<Value = Kind> {
     words(KINDS.map(|kind| (kind.folder(), kind)))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::cli::args::{Everywhere, ExportArgs, ExportTarget, Launcher, ModuleNames, SweepArgs, TableForm};
+use crate::cli::args::{Everywhere, ExportArgs, ExportTarget, JobStarter, ModuleNames, SweepArgs, TableForm};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{files, output, sweep};
@@ -96,8 +96,8 @@ fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Resu
         cpus: *cpus_per_task,
         device: word("--gpu-type", gpu_type.as_deref())?,
         launcher: match launcher {
-            Launcher::Torchrun => JobLauncher::Torchrun,
-            Launcher::Accelerate => JobLauncher::Accelerate,
+            JobStarter::Torchrun => JobLauncher::Torchrun,
+            JobStarter::Accelerate => JobLauncher::Accelerate,
         },
     })
 }

@@ -63,6 +63,7 @@ fn unknown(library: &Library, kind: Kind, id: &str) -> Option<Unknown> {
         Kind::Model => library.model(id).err(),
         Kind::Strategy => library.strategy(id).err(),
         Kind::Scenario => library.scenario_text(id).err(),
+        Kind::Tool => library.tool_text(id).err(),
     }
 }
 
@@ -86,7 +87,7 @@ fn columns(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Cluster => &["memory", "peak", "per node", "intra-node", "inter-node"],
         Kind::Stack => &["about"],
-        Kind::Calibration => &[],
+        Kind::Calibration | Kind::Tool => &[],
         Kind::Model => &["parameters", "layers", "hidden", "heads", "seq"],
         Kind::Strategy => &["weights", "gradients", "optimizer", "wire"],
         Kind::Scenario => &["cluster", "stack", "model", "strategy"],
@@ -99,7 +100,7 @@ fn figures(library: &Library, entry: &PresetFile) -> Option<Vec<String>> {
     Some(match entry.kind {
         Kind::Cluster => of_cluster(library.cluster(id).ok()?.as_ref()),
         Kind::Stack => vec![library.stack(id).ok()?.about.clone()],
-        Kind::Calibration => Vec::new(),
+        Kind::Calibration | Kind::Tool => Vec::new(),
         Kind::Model => of_model(library.model(id).ok()?.as_ref()),
         Kind::Strategy => of_strategy(library.strategy(id).ok()?.as_ref()),
         Kind::Scenario => {

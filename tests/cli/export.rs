@@ -205,6 +205,6 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn what_fsdp2_has_no_part_in_is_refused() {
     let lines = run("export --to fsdp2 --hardware a100-80gb-dgx --model mpt-7b --tp 2 --nodes 1");
-    assert_contains(&lines.refused().join("\n"), &["--tp", "data-parallel ranks alone", "choose 1"]);
+    assert_contains(&lines.refused().join("\n"), &["--tp", "data-parallel ranks alone", "tensor 2 -> 1"]);
     assert_contains(&run("export").refused().join("\n"), &["--to"]);
 }

@@ -375,3 +375,19 @@ fn modules_are_called_as_their_library_calls_them() {
     assert_eq!(paths("torchtitan"), ["layers.{layer}", "tok_embeddings", "output"]);
     assert_eq!(paths("huggingface"), ["model.layers.{layer}", "model.embed_tokens", "lm_head"]);
 }
+
+/// torchtitan reduces gradients at each micro-batch, as FSDP2 does unless it is told otherwise: once a step is refused, and the
+/// nearest plan says what it costs.
+#[test]
+fn the_nearest_plan_changes_every_field_that_is_lacked_and_says_what_it_costs() {
+    let command = format!("export --to torchtitan {BASE} --nodes 4 --accumulate 4 --reduction step");
+    assert_contains(&run(&command).refused().join("\n"), &["reduction by step", "--nearest writes it"]);
+    let nearest = run(&format!("{command} --nearest"));
+    assert_eq!(nearest.code, Some(0), "{}", nearest.stderr);
+    assert_contains(&nearest.stderr, &["reduction step -> ", " a step, peak ", " -> ", "which fits"]);
+    assert!(!nearest.stdout.contains("not as planned"), "{}", nearest.stdout);
+    // What a tool does otherwise than planned changes too where that is asked for.
+    let moments = format!("export --to accelerate {BASE} --nodes 4 --moments bf16");
+    assert_contains(&run(&moments).stdout, &["not as planned: moments bf16"]);
+    assert_contains(&run(&format!("{moments} --nearest")).stderr, &["moments bf16 -> fp32, "]);
+}

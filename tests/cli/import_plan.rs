@@ -368,3 +368,33 @@ fn from_a_cluster_to_a_job() {
     home.write("bad.toml", &bad);
     assert_contains(&home.run("eval ./bad.toml").refused().join("\n"), &["machine.levels", "leave 'machine' out"]);
 }
+
+/// A name that no table knows is unknown; one that says what is trained is refused unless it is off, and so is one that is a
+/// setting in another tool's files. What the user calls harmless comes first.
+#[test]
+fn what_cannot_be_harmless_is_refused_and_users_say_what_is() {
+    let home = Home::new();
+    let import = |setting: &str, presets: &str| {
+        let text = format!(
+            r#"{{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {{"enabled": true}},
+                "zero_optimization": {{"stage": 3}}, {setting}}}"#
+        );
+        home.write("ds.json", &text);
+        home.run(&format!("import plan ds.json --devices 16 {presets}"))
+    };
+    assert_contains(&import(r#""surprise": 4"#, "").stderr, &["unknown to this program, 1"]);
+    assert_contains(&import(r#""surprise_lora_scale": false"#, "").stderr, &["unknown to this program, 1"]);
+    let refused = import(r#""surprise_lora_scale": 4"#, "");
+    assert_contains(&refused.refused().join("\n"), &["surprise_lora_scale", "by its name ('lora')", "tools/"]);
+    let other = import(r#""seq_length": 4096"#, "");
+    assert_contains(&other.refused().join("\n"), &["seq_length", "a setting of another tool"]);
+    std::fs::create_dir_all(home.path().join("mine/tools")).expect("a folder");
+    let own = "format = 1\nof = \"deepspeed\"\n[[harmless]]\nwhy = \"we wrote it\"\nnames = [\"surprise_*\"]\n";
+    home.write("mine/tools/ours.toml", own);
+    let harmless = import(r#""surprise_lora_scale": 4"#, "--presets mine");
+    assert_eq!(harmless.code, Some(0), "{}", harmless.stderr);
+    assert_contains(&harmless.stderr, &["surprise_lora_scale: we wrote it"]);
+    home.write("mine/tools/ours.toml", "format = 1\nharmful = 1\n");
+    let broken = import(r#""surprise": 4"#, "--presets mine");
+    assert_contains(&broken.refused().join("\n"), &["tools/ours.toml", "[[harmless]]"]);
+}

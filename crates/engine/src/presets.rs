@@ -1,4 +1,4 @@
-//! The presets: clusters, stacks, calibrations, models, strategies and scenarios, read from texts, merged and looked up.
+//! The presets: clusters, stacks, calibrations, models, strategies, scenarios and tools, read from texts, merged and looked up.
 //!
 //! A later text of the same kind and name wins. Not for the files that the texts come from, nor for what a scenario
 //! means: that is [`crate::scenario`]'s, which takes a preset scenario as text.
@@ -40,12 +40,14 @@ pub enum Kind {
     Strategy,
     /// A cluster, a stack, a model and a strategy together, with a plan.
     Scenario,
+    /// What is known of a tool that starts training, for whoever reads its files.
+    Tool,
 }
 
 impl Kind {
     /// All kinds, in the order in which lists show them.
-    pub const ALL: [Self; 6] =
-        [Self::Cluster, Self::Stack, Self::Calibration, Self::Model, Self::Strategy, Self::Scenario];
+    pub const ALL: [Self; 7] =
+        [Self::Cluster, Self::Stack, Self::Calibration, Self::Model, Self::Strategy, Self::Scenario, Self::Tool];
 
     /// The folder that holds presets of this kind.
     pub const fn folder(self) -> &'static str {
@@ -56,6 +58,7 @@ impl Kind {
             Self::Model => "models",
             Self::Strategy => "strategies",
             Self::Scenario => "scenarios",
+            Self::Tool => "tools",
         }
     }
 
@@ -220,7 +223,16 @@ impl Library {
 
     /// A scenario, as text.
     pub fn scenario_text(&self, id: &str) -> Result<&PresetFile, Unknown> {
-        self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
+        self.text(Kind::Scenario, id)
+    }
+
+    /// What is known of a tool, as text.
+    pub fn tool_text(&self, id: &str) -> Result<&PresetFile, Unknown> {
+        self.text(Kind::Tool, id)
+    }
+
+    fn text(&self, kind: Kind, id: &str) -> Result<&PresetFile, Unknown> {
+        self.entries(kind).find(|entry| entry.id == id).ok_or_else(|| self.unknown(kind, id))
     }
 
     fn find<T>(&self, facts: &ById<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
@@ -279,7 +291,9 @@ impl Library {
             Kind::Calibration => keep(&mut self.calibrations, id, text)?,
             Kind::Model => keep(&mut self.models, id, text)?,
             Kind::Strategy => keep(&mut self.strategies, id, text)?,
-            Kind::Scenario => read::scenario_name(id, text)?,
+            // What the program carries of tools is read when a file of one is: most commands read none.
+            Kind::Tool if origin == Origin::Embedded => id.to_owned(),
+            Kind::Scenario | Kind::Tool => read::name(id, text)?,
         };
         let mut entry =
             PresetFile { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };

@@ -39,22 +39,16 @@ impl ExportForm {
     ];
 
     /// What it is called, mostly by the word of `export --to`.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.words().0
     }
 
     /// Its name, and what is written.
-    pub const fn words(self) -> (&'static str, &'static str) {
+    pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Modules(Names::Torchtitan) => ("fsdp2", "fsdp2.json and fsdp2.py, torchtitan's modules"),
             Self::Modules(Names::HuggingFace) => ("fsdp2, Hugging Face", "the same, Hugging Face's modules"),
-            Self::Plan(PlanTarget::Accelerate) => ("accelerate", "YAML for accelerate launch"),
-            Self::Plan(PlanTarget::Trainer) => ("hf-trainer", "arguments of HF's Trainer, as YAML"),
-            Self::Plan(PlanTarget::DeepSpeed) => ("deepspeed", "DeepSpeed's JSON"),
-            Self::Plan(PlanTarget::Megatron) => ("megatron", "a script of Megatron-LM's arguments"),
-            Self::Plan(PlanTarget::Torchtitan) => ("torchtitan", "torchtitan's command"),
-            Self::Plan(PlanTarget::Torchtune) => ("torchtune", "YAML for tune run"),
-            Self::Plan(PlanTarget::Sbatch) => ("sbatch", "a job for Slurm"),
+            Self::Plan(target) => target.spec().words,
             Self::Trace => ("trace", "the simulated step, for Perfetto"),
         }
     }
@@ -126,7 +120,7 @@ pub struct LackingPlan {
 }
 
 impl LackingPlan {
-    /// The nearest plan in words, and what it costs: `recompute 0.45 -> full: 3.1 s -> 3.4 s a step, peak 52.3 GiB -> 40.1
+    /// The nearest plan in words, and what it costs: `recompute 0.45 -> full, 3.1 s -> 3.4 s a step, peak 52.3 GiB -> 40.1
     /// GiB, which fits`.
     pub fn nearest_in_words(&self) -> Option<String> {
         let NearestPlan { summary, before, changes, .. } = self.nearest.as_ref()?;
@@ -135,7 +129,7 @@ impl LackingPlan {
         let (before_time, before_peak) = (was(time), was(peak));
         let changes = changes.join(", ");
         Some(format!(
-            "{changes}: {before_time}{} a step, peak {before_peak}{}, which fits",
+            "{changes}, {before_time}{} a step, peak {before_peak}{}, which fits",
             time(summary),
             peak(summary)
         ))

@@ -12,7 +12,7 @@ use crate::FileText;
 use shardscope_engine::plan::{Accumulation, Format, Offload, Plan};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
-use super::plans::lacks::{AskedPlan, AskedTool, Gap, LackedField, Meets, ToolTable};
+use super::plans::lacks::{AskedPlan, AskedTool, Deviation, LackedField, Meets, ToolTable};
 
 pub use names::Names;
 pub use spec::Fsdp2Spec;
@@ -75,23 +75,23 @@ const TABLE: ToolTable = ToolTable {
         // The loop around it is the user's own.
         &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Devices, Field::Optimizer],
     ]),
-    gaps: &[
+    deviations: &[
         not_alone(Field::Tensor, |asked, _| asked.layout().tensor > 1, |_, _| not_exported("tensor")),
         not_alone(Field::Context, |asked, _| asked.layout().context > 1, |_, _| not_exported("context")),
         not_alone(Field::Pipeline, |asked, _| asked.layout().pipeline > 1, |_, _| not_exported("pipeline")),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Strategy,
             |asked, _| modules::layouts(&asked.job).any(|placed| modules::otherwise(&placed).is_some()),
             |asked, _| {
                 modules::layouts(&asked.job).find_map(|it| modules::otherwise(&it)).unwrap_or_default().to_owned()
             },
         ),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Qwz,
             |asked, _| asked.plan().sharding.wire.weights.quantised(),
             |_, _| QUANTISED.to_owned(),
         ),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Qgz,
             |asked, _| {
                 let wire = asked.plan().sharding.wire;
@@ -99,19 +99,19 @@ const TABLE: ToolTable = ToolTable {
             },
             |_, _| QUANTISED.to_owned(),
         ),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Precision,
             |asked, _| asked.plan().precision.is_low(),
             |_, _| "FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned(),
         )
         .alone(),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Offload,
             |asked, _| !matches!(asked.plan().offload, Offload::None | Offload::State),
             |_, _| "of what lives on the host only the whole state is taken over".to_owned(),
         )
         .alone(),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Accumulation,
             |asked, _| asked.plan().accumulation == Accumulation::Layered && asked.plan().accumulate > 1,
             |_, _| {
@@ -125,8 +125,8 @@ const TABLE: ToolTable = ToolTable {
 const QUANTISED: &str = "FSDP2 does not quantise what travels: it moves more bytes than planned";
 
 /// Parallelism that the script refuses.
-const fn not_alone(field: Field, meets: Meets, says: fn(&AskedPlan<'_>, &'static str) -> String) -> Gap {
-    Gap::sentence(field, meets, says).alone().refused(|| "choose 1".to_owned())
+const fn not_alone(field: Field, meets: Meets, says: fn(&AskedPlan<'_>, &'static str) -> String) -> Deviation {
+    Deviation::sentence(field, meets, says).alone().refused(|| "choose 1".to_owned())
 }
 
 fn not_exported(name: &str) -> String {

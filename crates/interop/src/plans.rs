@@ -21,6 +21,7 @@ mod script;
 mod settings;
 mod settle;
 mod table;
+mod tool;
 mod torchtitan;
 mod torchtune;
 mod trainer;
@@ -45,13 +46,16 @@ use shardscope_engine::text::{name, printable};
 use super::report::Imported;
 
 use draft::PlanDraft;
+use harmless::HarmlessNames;
 use settings::ToolSettings;
+use tool::Beside;
 
 pub use exported::ExportedPlan;
 
-pub use exported::{PlanTarget, export};
+pub use exported::export;
 pub use lacks::LackedField;
 pub use sbatch::{JobLauncher, JobWishes};
+pub use tool::PlanTarget;
 
 /// A scenario that was read from a launcher's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,30 +71,6 @@ pub struct LauncherFile<'a> {
     pub name: &'a str,
     /// What it holds.
     pub text: &'a str,
-}
-
-/// Who writes configurations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tool {
-    Accelerate,
-    Trainer,
-    DeepSpeed,
-    Megatron,
-    Torchtitan,
-    Torchtune,
-}
-
-impl Tool {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Accelerate => "Accelerate",
-            Self::Trainer => "HF Trainer",
-            Self::DeepSpeed => "DeepSpeed",
-            Self::Megatron => "Megatron-LM arguments",
-            Self::Torchtitan => "torchtitan",
-            Self::Torchtune => "torchtune",
-        }
-    }
 }
 
 /// Whether a text is a launcher's configuration, by what is in it.
@@ -128,9 +108,10 @@ pub fn import(
     }
     let of_nodes = devices_of_nodes(&wishes, library);
     let machine = wishes.machine.clone();
-    let mut draft = PlanDraft::new(wishes, of_nodes);
+    let mut draft = PlanDraft::new(wishes, of_nodes, HarmlessNames::of_library(library)?);
     draft.logged = files.iter().any(|file| file.text.contains(LOGGED));
     let tool = take_over(read, &mut draft)?;
+    judge_unknown(&mut draft);
     if !draft.errors.is_empty() {
         return Err(draft.errors);
     }
@@ -150,32 +131,21 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
 /// What Megatron-LM prints above the arguments in its log.
 const LOGGED: &str = "- arguments --";
 
-/// Says whether settings are a tool's.
-type Recogniser = fn(&ToolSettings) -> bool;
-
 /// Whose a file is, and what it says; a script may hold the options of two tools.
-fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Problem> {
+fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>, Problem> {
     let LauncherFile { name, text } = file;
     let settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
-        return Ok(vec![(Tool::Trainer, adapters::of_axolotl(settings))]);
+        return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotl(settings))]);
     }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));
     }
     if text.contains(LOGGED) {
-        return Ok(vec![(Tool::Megatron, megatron::from_log(name, text))]);
+        return Ok(vec![(PlanTarget::Megatron, megatron::from_log(name, text))]);
     }
-    let kinds: [(Tool, Recogniser); 5] = [
-        (Tool::Torchtune, torchtune::is_of),
-        (Tool::Torchtitan, torchtitan::is_of),
-        (Tool::DeepSpeed, deepspeed::is_of),
-        // Its `fsdp_config` may have Accelerate's names.
-        (Tool::Trainer, trainer::is_of),
-        (Tool::Accelerate, accelerate::is_of),
-    ];
-    if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
+    if let Some(tool) = PlanTarget::of_settings(&settings) {
         return Ok(vec![(tool, settings)]);
     }
     if let Some(read) = commands::launched(name, text) {
@@ -206,22 +176,88 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
     object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))
 }
 
+/// Parts of names that say how large a job is, what it trains or what else it runs: a setting with one is no matter of logs.
+const TELLING: [&str; 34] = [
+    "adapter",
+    "adapters",
+    "distill",
+    "dora",
+    "draft",
+    "expert",
+    "experts",
+    "fp4",
+    "fp8",
+    "freeze",
+    "frozen",
+    "generations",
+    "galore",
+    "lora",
+    "mezo",
+    "moe",
+    "offload",
+    "offloading",
+    "parallel",
+    "parallelism",
+    "ppo",
+    "prune",
+    "quant",
+    "quantization",
+    "quantize",
+    "rank",
+    "ranks",
+    "recompute",
+    "reward",
+    "rlhf",
+    "rollout",
+    "teacher",
+    "trainable",
+    "unfreeze",
+];
+
+/// Refuses what no table of the tool knows, and what cannot be harmless by its name or is known in another tool's files; the rest
+/// is unknown.
+fn judge_unknown(draft: &mut PlanDraft) {
+    let is_known = |name: &str| {
+        let keys = PlanTarget::LAUNCHERS.iter().flat_map(|target| target.spec().table.keys).copied().flatten();
+        keys.filter(|key| !matches!(key.means, table::Means::Nothing(_))).any(|key| key.name == name)
+    };
+    for (name, setting) in std::mem::take(&mut draft.unknown) {
+        let is_off = ["1", "null"].contains(&setting.text.as_str()) || table::OFF.contains(&setting.text.as_str());
+        let telling = name.split(['_', '.', '-']).find(|part| TELLING.contains(&part.to_ascii_lowercase().as_str()));
+        let why = match telling {
+            // A log has every argument, most of which nobody set.
+            _ if is_off || draft.logged => None,
+            Some(part) => Some(format!("is unknown, and by its name ('{part}') no setting without effect")),
+            None if is_known(&name) => Some("is a setting of another tool, and not known here".to_owned()),
+            None => None,
+        };
+        match why {
+            Some(why) => draft.cannot(&setting, &why, HARMLESS),
+            None => draft.report.doubt(&setting.place),
+        }
+    }
+}
+
+/// The way out where a setting has no effect.
+const HARMLESS: &str =
+    "say by flags what it means and leave it out, or name it in a file of your own in tools/ of the presets";
+
 /// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
-fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<Problem>> {
-    let of_deepspeed = |(tool, _): &(Tool, ToolSettings)| *tool == Tool::DeepSpeed;
+fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -> Result<PlanTarget, Vec<Problem>> {
+    let of_deepspeed = |(tool, _): &(PlanTarget, ToolSettings)| *tool == PlanTarget::DeepSpeed;
     // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
     let deepspeed = at.map(|at| read.remove(at).1);
-    let alone = |read: &[(Tool, ToolSettings)]| {
+    let alone = |read: &[(PlanTarget, ToolSettings)]| {
         let place = read.first().map_or("", |(_, settings)| settings.file.as_str());
-        let names: Vec<&str> = read.iter().map(|(tool, _)| tool.name()).collect();
+        let names: Vec<&str> = read.iter().map(|(tool, _)| tool.read_name()).collect();
         let what = format!("files of {} do not make one plan", names.join(" and "));
         vec![Problem::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
     };
     // The arguments of the Trainer and the configuration that launches it belong together too, and options that a
     // script gives to Accelerate go before those of its file.
-    read.sort_by_key(|(tool, settings)| (*tool == Tool::Accelerate, !settings.has("config_file")));
-    if let [.., (Tool::Accelerate, options), (Tool::Accelerate, file)] = &mut read[..]
+    read.sort_by_key(|(tool, settings)| (*tool == PlanTarget::Accelerate, !settings.has("config_file")));
+    if let [.., (PlanTarget::Accelerate, options), (PlanTarget::Accelerate, file)] = &mut read[..]
         && options.take("config_file").is_some()
     {
         options.fall_back(std::mem::replace(file, ToolSettings::new("")));
@@ -237,24 +273,19 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         }
         fine_tuners::take_file(one);
         let file = std::mem::replace(other, ToolSettings::new(""));
-        if *tool == Tool::Torchtune {
+        if *tool == PlanTarget::Torchtune {
             *one = torchtune::named_in(std::mem::take(one), &file);
         }
         one.fall_back(file);
         read.remove(1);
     }
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
-    let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
+    let ([tool] | [tool @ PlanTarget::Trainer, PlanTarget::Accelerate]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;
     for (tool, mut settings) in read {
         read_threads(&mut settings, draft);
-        match tool {
-            Tool::Accelerate => accelerate::read(settings, deepspeed.clone(), draft),
-            Tool::Trainer => trainer::read(settings, deepspeed.clone(), both, draft),
-            Tool::DeepSpeed => deepspeed::read(settings, draft),
-            Tool::Megatron => megatron::read(settings, draft),
-            Tool::Torchtitan => torchtitan::read(settings, draft),
-            Tool::Torchtune => torchtune::read(settings, draft),
+        if let Some(reads) = &tool.spec().reads {
+            (reads.read)(settings, Beside { deepspeed: deepspeed.clone(), launched: both }, draft);
         }
     }
     Ok(tool)
@@ -290,7 +321,7 @@ pub(crate) const SAY_DEVICES: &str = "say it with --devices N or --nodes N";
 /// The scenario of what was found, over the default one.
 fn finish(
     files: &[LauncherFile<'_>],
-    tool: Tool,
+    tool: PlanTarget,
     mut draft: PlanDraft,
     (machine, library): (Option<Cluster>, &Library),
 ) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
@@ -351,7 +382,7 @@ fn finish(
         }
     }
     file.name = Some(name(&stem));
-    file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));
+    file.about = Some(printable(&format!("imported from {first} ({})", tool.read_name())));
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
 }
 

@@ -19,17 +19,10 @@ pub struct Launcher {
 }
 
 /// All launchers, in the order of `export --to`.
-static ALL: LazyLock<[Launcher; 7]> = LazyLock::new(|| {
-    let of = |word, target: PlanTarget| Launcher { word, tool: target.asked(target.versions()[0]) };
-    [
-        Launcher { word: "fsdp2", tool: fsdp2::ASKED },
-        of("accelerate", PlanTarget::Accelerate),
-        of("hf-trainer", PlanTarget::Trainer),
-        of("deepspeed", PlanTarget::DeepSpeed),
-        of("megatron", PlanTarget::Megatron),
-        of("torchtitan", PlanTarget::Torchtitan),
-        of("torchtune", PlanTarget::Torchtune),
-    ]
+static ALL: LazyLock<Vec<Launcher>> = LazyLock::new(|| {
+    let of =
+        |target: PlanTarget| Launcher { word: target.spec().words.0, tool: target.asked(target.spec().versions[0]) };
+    std::iter::once(Launcher { word: "fsdp2", tool: fsdp2::ASKED }).chain(PlanTarget::LAUNCHERS.map(of)).collect()
 });
 
 impl Launcher {
@@ -39,7 +32,7 @@ impl Launcher {
     }
 
     /// The one of a word of `export --to`.
-    pub fn of(word: &str) -> Option<&'static Self> {
+    pub fn named(word: &str) -> Option<&'static Self> {
         Self::all().iter().find(|launcher| launcher.word == word)
     }
 

@@ -223,7 +223,7 @@ pub fn preset_words(library: &Library, field: Field, id: &str) -> Option<(String
         }),
         Kind::Stack => library.stack(id).ok().map(|stack| (name, stack.about.clone())),
         Kind::Strategy => library.strategy(id).ok().map(|strategy| (name, strategy.about.clone())),
-        Kind::Calibration | Kind::Scenario => Some((name, String::new())),
+        Kind::Calibration | Kind::Scenario | Kind::Tool => Some((name, String::new())),
     }
 }
 

@@ -48,9 +48,9 @@ pub struct ExportArgs {
     /// Type of the devices as the scheduler calls it, for sbatch
     #[arg(long, value_name = "TYPE")]
     pub gpu_type: Option<String>,
-    /// Launcher of the job's processes, for sbatch
+    /// JobStarter of the job's processes, for sbatch
     #[arg(long, value_enum, default_value = "torchrun")]
-    pub launcher: Launcher,
+    pub launcher: JobStarter,
     #[command(flatten)]
     pub array: ArrayArgs,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub struct ExportArgs {
 
 /// The launcher of a job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Launcher {
+pub enum JobStarter {
     /// torchrun: the training program reads the plan
     Torchrun,
     /// accelerate launch, with accelerate.yaml in the job's folder

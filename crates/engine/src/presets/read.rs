@@ -122,7 +122,7 @@ pub fn unread(kind: Kind, text: &str) -> Option<FileError> {
         Kind::Calibration => file::read::<Calibration>(text, FORMAT).err(),
         Kind::Model => file::read::<Model>(text, FORMAT).err(),
         Kind::Strategy => file::read::<Strategy>(text, FORMAT).err(),
-        Kind::Scenario => Source::new(text).err(),
+        Kind::Scenario | Kind::Tool => Source::new(text).err(),
     }
 }
 
@@ -136,8 +136,8 @@ pub fn model(id: &str, text: &str) -> Result<Model, FileError> {
     checked(id, text)
 }
 
-/// The name of a scenario; the rest of the file is not read here.
-pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
+/// The name of a scenario or of a tool; the rest of the file is not read here.
+pub(super) fn name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| one_line(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
 }

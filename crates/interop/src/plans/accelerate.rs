@@ -8,7 +8,7 @@ use super::deepspeed;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -303,33 +303,33 @@ pub(crate) const VERSIONS: &[&str] = &["1.15.0"];
 pub(crate) const TABLE: ToolTable = ToolTable {
     keys: &[KEYS, FSDP, RESHARD],
     also: Some(&[&[Field::Offload, Field::Reduction], &frozen::FIELDS, &adapters::FIELDS, &LEFT]),
-    gaps: &[
+    deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
         ALIKE,
-        Gap::instead(
+        Deviation::instead(
             Field::Offload,
             |asked, _| asked.plan().offload.on_drives() || is_optimizer_alone(asked.plan().offload),
             "FSDP offloads the whole state to the host's memory, or nothing of it",
         )
         .alone(),
         NO_CHECKPOINTS,
-        Gap::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
-        Gap::unsaid(Field::Recompute, |asked, _| !is_sharded(asked) && asked.plan().recompute != Recompute::None),
+        Deviation::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
+        Deviation::unsaid(Field::Recompute, |asked, _| !is_sharded(asked) && asked.plan().recompute != Recompute::None),
         UNSHARDED_REDUCTION,
     ],
 };
 
 /// Checkpoints are there where something is computed again.
-pub(super) const NO_CHECKPOINTS: Gap = Gap::instead(
+pub(super) const NO_CHECKPOINTS: Deviation = Deviation::instead(
     Field::Offload,
     |asked, _| asked.plan().offload.checkpoints() && asked.plan().recompute == Recompute::None,
     "without recompute there are no checkpoints to move",
 );
 
 /// FSDP alone can wait with reductions.
-pub(super) const UNSHARDED_REDUCTION: Gap = Gap::unsaid(Field::Reduction, |asked, _| {
+pub(super) const UNSHARDED_REDUCTION: Deviation = Deviation::unsaid(Field::Reduction, |asked, _| {
     let Plan { reduction, accumulate, .. } = *asked.plan();
     !is_sharded(asked) && reduction != Reduction::Default && accumulate > 1
 });
@@ -366,7 +366,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         Line::new("same_network", true),
         Line::new("use_cpu", false),
     ];
-    lines.extend(table::write(KEYS, writer));
+    lines.extend(writer.lines(KEYS));
     if copies > 1 && shards.first.is_some() || writer.layout.tensor * context > 1 {
         lines.push(Line::new(REPLICATE, copies));
         lines.push(Line::new(SHARD, shards.over / context.min(shards.over)));
@@ -412,10 +412,10 @@ fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     lines.push(inside(Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP")));
     lines.push(inside(Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT")));
     let written = if first == Sharded::Weights {
-        table::write(RESHARD, writer)
+        writer.lines(RESHARD)
     } else {
         vec![Line::new("fsdp_reshard_after_forward", false)]
     };
-    let own = table::write(FSDP, writer);
+    let own = writer.lines(FSDP);
     lines.extend(written.into_iter().chain(own).chain(offloaded(writer)).map(inside));
 }

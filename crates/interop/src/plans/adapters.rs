@@ -83,6 +83,7 @@ const KEYS: &[ToolKey] = &[
     nothing("bnb_4bit_*", BLOCKS),
     nothing("double_quant*", BLOCKS),
     nothing("use_nested_quant", BLOCKS),
+    nothing("use_bnb_nested_quant", BLOCKS),
     only("use_loftq", OFF, ALONE),
 ];
 

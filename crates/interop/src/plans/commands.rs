@@ -5,16 +5,18 @@
 use super::launcher::{self, LaunchCommand};
 use super::script::{ShellCommand, ShellScript};
 use super::settings::ToolSettings;
+use super::tool::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
-use super::{Tool, accelerate, adapters, fine_tuners, megatron, torchtitan, torchtune, trainer};
+use super::{accelerate, adapters, fine_tuners, megatron, torchtitan, torchtune, trainer};
 
 /// Programs that are known by their flags.
-const BY_FLAGS: [(Tool, KnownFlags); 2] = [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)];
+const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
+    [(PlanTarget::Megatron, megatron::FLAGS), (PlanTarget::Trainer, trainer::FLAGS)];
 
 /// Who is started by a command, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StartedProgram {
-    tool: Tool,
+    tool: PlanTarget,
     /// The first of its own words.
     at: usize,
     /// As messages name it.
@@ -28,7 +30,7 @@ const MOST_OTHERS: usize = 20;
 
 /// What a script gives to the programs that it starts: of several commands the last one counts, and one that is only printed
 /// where nothing is run.
-pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(Tool, ToolSettings)>> {
+pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSettings)>> {
     let script = ShellScript::read(text);
     let hyphens = text.replace('-', "_");
     let named = BY_FLAGS.into_iter().find(|(_, flags)| flags.fit(|name| hyphens.contains(&format!("__{name}"))));
@@ -65,16 +67,16 @@ pub(super) fn last_words(text: &str) -> Option<String> {
 }
 
 /// The program that a command starts, if it is one that is known; `named` is what the script's flags are of.
-fn started(words: &[String], named: Option<(Tool, KnownFlags)>) -> Option<StartedProgram> {
+fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<StartedProgram> {
     let python = python_program(words);
     // Without a program that is seen, any word may be its own.
     let (at, name) = python.clone().unwrap_or_else(|| (0, words.first().cloned().unwrap_or_default()));
     let sure = |tool, at, name: &str| Some(StartedProgram { tool, at, name: name.to_owned(), doubt: 0 });
     if let Some(at) = position(words, &torchtune::START) {
-        return sure(Tool::Torchtune, at, "tune run");
+        return sure(PlanTarget::Torchtune, at, "tune run");
     }
     if torchtitan::is_started(&name, words) {
-        return sure(Tool::Torchtitan, at, &name);
+        return sure(PlanTarget::Torchtitan, at, &name);
     }
     let options = |words: &[String]| ProgramWords::of_launcher().read(words, ToolSettings::new(""));
     // It is all of a launcher's words, none of which is left aside.
@@ -82,10 +84,10 @@ fn started(words: &[String], named: Option<(Tool, KnownFlags)>) -> Option<Starte
     if let Some(begin) = position(words, &ACCELERATE).filter(|begin| *begin <= end)
         && accelerate::from_options(options(&words[begin..end])).is_some()
     {
-        return sure(Tool::Accelerate, end, &name);
+        return sure(PlanTarget::Accelerate, end, &name);
     }
     if let Some((command, at)) = fine_tuners::start(words).or_else(|| fine_tuners::start_of_module(&name, at)) {
-        return sure(Tool::Trainer, at, &command);
+        return sure(PlanTarget::Trainer, at, &command);
     }
     let own = options(&words[at..]);
     if let Some((tool, _)) = BY_FLAGS.into_iter().find(|(_, flags)| flags.know(&own)) {
@@ -95,7 +97,7 @@ fn started(words: &[String], named: Option<(Tool, KnownFlags)>) -> Option<Starte
         return Some(StartedProgram { tool, at: end, name, doubt: 1 });
     }
     let file = own.text(CONFIG).or(words.get(at).map(String::as_str)).is_some_and(is_settings_file);
-    (file && python.is_some()).then_some(StartedProgram { tool: Tool::Trainer, at, name, doubt: 2 })
+    (file && python.is_some()).then_some(StartedProgram { tool: PlanTarget::Trainer, at, name, doubt: 2 })
 }
 
 /// The words that start Accelerate's launcher.
@@ -122,11 +124,11 @@ fn python_program(words: &[String]) -> Option<(usize, String)> {
 }
 
 /// What the words of a command say to the program that it starts, and to a launcher that shards by itself.
-fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Tool, ToolSettings)> {
+fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(PlanTarget, ToolSettings)> {
     let StartedProgram { tool, at, name, .. } = program;
     let (of_launcher, own) = read.words.split_at(*at);
     match tool {
-        Tool::Accelerate => {
+        PlanTarget::Accelerate => {
             let begin = position(of_launcher, &ACCELERATE).unwrap_or(*at);
             let options = read.settings(&of_launcher[begin..], &[], WordGrammar::Options, name);
             let mut options = accelerate::from_options(options).unwrap_or_default();
@@ -134,12 +136,12 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Tool
                 ProgramWords { program: name, grammar: WordGrammar::Options }.read(own, ToolSettings::new(read.file));
             note_file(&mut own, name);
             if trainer::FLAGS.know(&own) || fine_tuners::names_file(&own) {
-                return vec![(Tool::Accelerate, options), (Tool::Trainer, own)];
+                return vec![(PlanTarget::Accelerate, options), (PlanTarget::Trainer, own)];
             }
             options.fall_back(own);
-            vec![(Tool::Accelerate, options)]
+            vec![(PlanTarget::Accelerate, options)]
         }
-        Tool::Torchtune => {
+        PlanTarget::Torchtune => {
             let recipe = torchtune::recipe(own);
             let own = own.get(recipe + 1..).unwrap_or_default();
             let mut settings = read.settings(&read.words[..at + recipe], own, WordGrammar::Assignments, name);
@@ -147,15 +149,15 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Tool
                 settings.put(launcher::DEVICES, "1", "tune run without options of torchrun");
             }
             fine_tuners::note_program(&mut settings, name);
-            vec![(Tool::Torchtune, settings)]
+            vec![(PlanTarget::Torchtune, settings)]
         }
-        Tool::Torchtitan => {
+        PlanTarget::Torchtitan => {
             let settings = read.settings(of_launcher, own, WordGrammar::Options, name);
             let mut settings = torchtitan::of_command(settings, read.script.variables());
             note_file(&mut settings, name);
-            vec![(Tool::Torchtitan, settings)]
+            vec![(PlanTarget::Torchtitan, settings)]
         }
-        Tool::Trainer => {
+        PlanTarget::Trainer => {
             let assigns = own.first().is_some_and(|word| option(word).is_none()) && fine_tuners::assigns(name);
             let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
             let mut settings = read.settings(of_launcher, own, grammar, name);
@@ -164,9 +166,11 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Tool
             if fine_tuners::is_started(&settings, "axolotl") {
                 settings = adapters::of_axolotl(settings);
             }
-            vec![(Tool::Trainer, settings)]
+            vec![(PlanTarget::Trainer, settings)]
         }
-        Tool::DeepSpeed | Tool::Megatron => vec![(*tool, read.settings(of_launcher, own, WordGrammar::Options, name))],
+        PlanTarget::DeepSpeed | PlanTarget::Megatron | PlanTarget::Sbatch => {
+            vec![(*tool, read.settings(of_launcher, own, WordGrammar::Options, name))]
+        }
     }
 }
 

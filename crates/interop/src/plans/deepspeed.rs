@@ -9,7 +9,7 @@ use super::adapters;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, ToolTable};
+use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, ToolTable};
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, clips, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
@@ -358,21 +358,21 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         &frozen::FIELDS,
         &adapters::FIELDS,
     ]),
-    gaps: &[
+    deviations: &[
         ONE_EXTENT,
         ALIKE,
-        Gap::instead(
+        Deviation::instead(
             Field::Precision,
             |asked, _| asked.plan().precision.is_low(),
             "DeepSpeed computes in bf16; fp8 is the model's code",
         )
         .alone(),
-        Gap::instead(
+        Deviation::instead(
             Field::Qgz,
             |asked, _| stage(asked) != 3 && asked.value(Field::Qgz).is_some(),
             "gradients are quantised in stage 3 alone",
         ),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Strategy,
             |asked, version| {
                 let shards = asked.shards();
@@ -383,13 +383,15 @@ pub(crate) const TABLE: ToolTable = ToolTable {
                 format!("shards over {over} ranks: DeepSpeed {version} shards over all {all}")
             },
         ),
-        Gap::unsaid(Field::Prefetch, |asked, _| stage(asked) != 3 && asked.plan().prefetch != Plan::USUAL_PREFETCH),
-        Gap::instead_of(
+        Deviation::unsaid(Field::Prefetch, |asked, _| {
+            stage(asked) != 3 && asked.plan().prefetch != Plan::USUAL_PREFETCH
+        }),
+        Deviation::instead_of(
             Field::Offload,
             |asked, _| offloaded(asked) != asked.plan().offload,
             |asked, _| format!("stage {} offloads {} at most", stage(asked), offloaded(asked)),
         ),
-        Gap::instead(
+        Deviation::instead(
             Field::OffloadRatio,
             |asked, _| {
                 let divides = offloaded(asked).optimizer() && stage(asked) == 3;
@@ -397,7 +399,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
             "stage 3 alone divides the update between device and host",
         ),
-        Gap::unsaid(Field::HostPinned, |asked, _| {
+        Deviation::unsaid(Field::HostPinned, |asked, _| {
             !offloaded(asked).optimizer() && asked.value(Field::HostPinned).is_some()
         }),
     ],
@@ -430,7 +432,7 @@ fn offloaded(asked: &AskedPlan<'_>) -> Offload {
 /// The lines of its file.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     let shards = writer.asked.shards();
-    let mut lines = table::write(KEYS, writer);
+    let mut lines = writer.lines(KEYS);
     let layout = writer.layout;
     if layout.tensor * layout.context * layout.pipeline == 1 {
         lines.extend(writer.line(ALL, Field::GlobalBatch));

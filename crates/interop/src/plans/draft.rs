@@ -13,6 +13,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::PlanWishes;
 use super::free_layers::FreeLayers;
+use super::harmless::HarmlessNames;
 use super::settings::Setting;
 
 /// Fields as they are found, with what is wrong.
@@ -46,6 +47,10 @@ pub(crate) struct PlanDraft {
     pub one_thread: Option<String>,
     /// Layers that are trained, where a file says so: how many stay as they are depends on the model.
     pub free_layers: Option<(FreeLayers, String)>,
+    /// Settings that no table of their tool knows, by their names.
+    pub unknown: Vec<(String, Setting)>,
+    /// Settings of each tool that change nothing.
+    pub harmless: HarmlessNames,
     /// Devices of the nodes, where the user says these.
     of_nodes: Option<u32>,
     /// Fields that the user says, whatever the files have.
@@ -54,8 +59,8 @@ pub(crate) struct PlanDraft {
 
 impl PlanDraft {
     /// Starts from what the user says, which files do not change.
-    pub fn new(wishes: PlanWishes, of_nodes: Option<u32>) -> Self {
-        let mut draft = Self { model: wishes.model, of_nodes, ..Self::default() };
+    pub fn new(wishes: PlanWishes, of_nodes: Option<u32>, harmless: HarmlessNames) -> Self {
+        let mut draft = Self { model: wishes.model, of_nodes, harmless, ..Self::default() };
         if draft.model.is_some() {
             draft.given.push(Field::Model);
         }

@@ -38,12 +38,12 @@ pub(crate) struct ToolTable {
     pub keys: &'static [&'static [ToolKey]],
     /// Fields that are said in other ways, or left to who starts the tool; `None` where that is all of them.
     pub also: Option<&'static [&'static [Field]]>,
-    pub gaps: &'static [Gap],
+    pub deviations: &'static [Deviation],
 }
 
 /// Something that a tool does otherwise than a plan says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gap {
+pub(crate) struct Deviation {
     /// The field that another value would help.
     field: Field,
     /// Whether the field's value alone decides, whatever else the plan says.
@@ -87,10 +87,10 @@ impl LackedField {
     }
 }
 
-/// Whether a plan meets a gap of a tool's version.
+/// Whether a plan meets a deviation of a tool's version.
 pub(crate) type Meets = fn(&AskedPlan<'_>, &'static str) -> bool;
 
-impl Gap {
+impl Deviation {
     /// What a tool does otherwise than a field says.
     pub const fn instead(field: Field, meets: Meets, does: &'static str) -> Self {
         Self { field, alone: false, meets, does: Does::Instead(does), fix: None }
@@ -277,7 +277,7 @@ pub struct Shards {
 }
 
 /// One count of ranks for all that is sharded.
-pub(crate) const ONE_EXTENT: Gap = Gap::sentence(
+pub(crate) const ONE_EXTENT: Deviation = Deviation::sentence(
     Field::Strategy,
     |asked, _| {
         let Layout { weights, gradients, optimizer, .. } = *asked.layout();
@@ -293,14 +293,14 @@ pub(crate) const ONE_EXTENT: Gap = Gap::sentence(
 );
 
 /// Weights lie with gradients and optimizer state.
-pub(crate) const WEIGHTS_TOO: Gap = Gap::sentence(
+pub(crate) const WEIGHTS_TOO: Deviation = Deviation::sentence(
     Field::Strategy,
     |asked, _| matches!(asked.shards().first, Some(Sharded::Optimizer | Sharded::Gradients)),
     |_, _| "FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned(),
 );
 
 /// Shards hold whole groups of context-parallel ranks.
-pub(crate) const WHOLE_CONTEXT: Gap = Gap::sentence(
+pub(crate) const WHOLE_CONTEXT: Deviation = Deviation::sentence(
     Field::Strategy,
     |asked, _| asked.layout().context > 1 && !asked.shards().over.is_multiple_of(asked.layout().context),
     |asked, _| {
@@ -318,20 +318,20 @@ impl AskedTool {
     pub fn lacks<'a>(&'a self, asked: &'a AskedPlan<'a>) -> impl Iterator<Item = LackedField> + 'a {
         let runs = self.runs.into_iter().flat_map(move |runs| asked.job.lacks_of(self.name, runs));
         let refused = runs.map(|(field, problem)| LackedField { field, what: problem.what, fix: Some(problem.fix) });
-        let gaps = self.table.gaps.iter().filter(|gap| (gap.meets)(asked, self.version));
-        let gaps = gaps.map(move |gap| {
-            let value = || asked.value(gap.field).cloned().or_else(|| gap.field.value(&asked.job));
+        let deviations = self.table.deviations.iter().filter(|deviation| (deviation.meets)(asked, self.version));
+        let deviations = deviations.map(move |deviation| {
+            let value = || asked.value(deviation.field).cloned().or_else(|| deviation.field.value(&asked.job));
             let named = |does: &str| {
                 let value = value().map_or_else(String::new, |value| value.to_string());
-                format!("{} {value}: {does}", gap.field.key())
+                format!("{} {value}: {does}", deviation.field.key())
             };
-            let what = match gap.does {
+            let what = match deviation.does {
                 Does::Instead(does) => named(does),
                 Does::InsteadOf(does) => named(&does(asked, self.version)),
                 Does::Sentence(does) => does(asked, self.version),
                 Does::Nothing => named(&self.unsupported()),
             };
-            LackedField { field: gap.field, what, fix: gap.fix.map(|fix| fix()) }
+            LackedField { field: deviation.field, what, fix: deviation.fix.map(|fix| fix()) }
         });
         let unsaid = asked.values().filter_map(move |(field, value)| {
             let what = match self.says(*field, value, asked) {
@@ -342,21 +342,23 @@ impl AskedTool {
             };
             Some(LackedField { field: *field, what: format!("{} {value}: {what}", field.key()), fix: None })
         });
-        refused.chain(gaps).chain(unsaid)
+        refused.chain(deviations).chain(unsaid)
     }
 
     /// Whether the tool refuses the value that a job has of a field, or runs it otherwise, whatever the job's other fields
     /// say.
     pub fn lacks_alone(&self, field: Field, asked: &AskedPlan<'_>) -> bool {
         let refused = || self.runs.is_some_and(|runs| field.is_lacked(&asked.job, runs));
-        let met = |gap: &Gap| gap.alone && gap.field == field && (gap.meets)(asked, self.version);
+        let met = |deviation: &Deviation| {
+            deviation.alone && deviation.field == field && (deviation.meets)(asked, self.version)
+        };
         let unsaid = |value: &Value| match self.says(field, value, asked) {
             Says::AsPlanned => false,
             Says::Otherwise(_) => true,
             Says::Nothing => asked.counts(field, value),
         };
         let unsaid = || field.counts_alone() && asked.value(field).is_some_and(unsaid);
-        refused() || self.table.gaps.iter().any(met) || unsaid()
+        refused() || self.table.deviations.iter().any(met) || unsaid()
     }
 
     /// How the tool's file says the value of a field.
@@ -377,7 +379,7 @@ impl AskedTool {
 }
 
 /// Operators of one kind lie alike in all layers.
-pub(crate) const ALIKE: Gap = Gap::sentence(
+pub(crate) const ALIKE: Deviation = Deviation::sentence(
     Field::Strategy,
     |asked, _| !asked.plan().operators.is_empty(),
     |_, _| "operators that lie apart: all layers are treated alike".to_owned(),

@@ -162,7 +162,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     for off in settings.take_off(if draft.logged { OFF } else { &[] }) {
         draft.report.ignore(&off.place, "it is off");
     }
-    table::leave(&[], settings, draft);
+    table::leave("", settings, draft);
 }
 
 /// Takes an argument that is on away, and one that is off with it.

@@ -78,7 +78,7 @@ impl<'a> Job<'a> {
 const MARGIN: f64 = 1.2;
 
 /// A job says all of a plan, or leaves it to the training program.
-pub(crate) const TABLE: ToolTable = ToolTable { keys: &[], also: None, gaps: &[] };
+pub(crate) const TABLE: ToolTable = ToolTable { keys: &[], also: None, deviations: &[] };
 
 impl Job<'_> {
     /// What its queue takes otherwise.

@@ -2,14 +2,12 @@
 //!
 //! Not for the lines themselves: each tool has its own beside what only it needs.
 
-use serde_json::Value as Json;
-
 use shardscope_engine::plan::{Compile, Offload, Optimizer, Plan, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
+use super::harmless::Harmless;
 use super::settings::{Setting, ToolSettings};
-use super::writer::{Line, PlanWriter};
 
 /// A key of a tool, or with a `*` at its end all that begin so.
 #[derive(Debug, Clone, Copy)]
@@ -133,9 +131,6 @@ pub(crate) const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no
 /// What several tools fill in from elsewhere when they start.
 pub(crate) const FILLED_IN: &str = "auto";
 
-/// Names that change neither size nor time nor memory of a step, by what they are about.
-pub(crate) type Harmless = &'static [(&'static str, &'static [&'static str])];
-
 /// Reads the settings that a table knows.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
@@ -222,67 +217,18 @@ pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
 }
 
 /// Notes what a file says and no table knows: what its tool's documentation shows to be harmless, and the rest.
-pub fn leave(harmless: Harmless, settings: ToolSettings, draft: &mut PlanDraft) {
-    for (_, setting) in left(harmless, settings, draft).rest() {
-        draft.report.doubt(&setting.place);
-    }
+pub fn leave(tool: &str, settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = left(tool, settings, draft);
+    draft.unknown.extend(settings.rest().map(|(name, setting)| (name.to_owned(), setting.clone())));
 }
 
-/// Notes what is harmless, and leaves the rest.
-pub fn left(harmless: Harmless, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
-    for (why, names) in harmless {
+/// Notes what is harmless to a tool, and leaves the rest.
+pub fn left(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
+    let PlanDraft { harmless, report, .. } = draft;
+    for Harmless { why, names } in harmless.of_tool(tool) {
         for setting in names.iter().flat_map(|name| settings.take_all(name)).collect::<Vec<_>>() {
-            draft.report.ignore(&setting.place, why);
+            report.ignore(&setting.place, why);
         }
     }
     settings
-}
-
-/// A tool's word, a switch where it is one.
-fn word(theirs: &str) -> Json {
-    theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
-}
-
-/// Writes the fields that a table has words for.
-pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for key in table {
-        let line = match key.means {
-            Means::Number(field) => writer.line(key.name, field),
-            Means::Words(field, words) => {
-                let value = writer.value(field);
-                let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
-                theirs.map(|theirs| {
-                    writer.say(field);
-                    Line::new(key.name, word(theirs))
-                })
-            }
-            Means::Optimizers(words) => {
-                let (own, paged) = (writer.plan().optimizer, writer.value(Field::PagedOptimizer).is_some());
-                let alike =
-                    |exact: bool| words.iter().find(|(_, one, pages)| *one == own && (*pages == paged || !exact));
-                alike(true).or_else(|| alike(false)).map(|(theirs, ..)| {
-                    writer.say(Field::Optimizer);
-                    if alike(true).is_some() {
-                        writer.say(Field::PagedOptimizer);
-                    }
-                    Line::new(key.name, word(theirs))
-                })
-            }
-            Means::Clipping => (writer.value(Field::ClipNorm) == Some(&Value::Switch(false))).then(|| {
-                writer.say(Field::ClipNorm);
-                Line::new(key.name, 0.0)
-            }),
-            Means::Compiled(_, Some(on)) => match writer.plan().compile {
-                Compile::Off => None,
-                Compile::Layer | Compile::On => {
-                    writer.say(Field::Compile);
-                    Some(Line::new(key.name, word(on)))
-                }
-            },
-            Means::Only(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
-        };
-        lines.extend(line);
-    }
-    lines
 }

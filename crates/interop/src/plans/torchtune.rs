@@ -12,7 +12,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone};
 use super::draft::PlanDraft;
-use super::lacks::{ALIKE, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::settings::ToolSettings;
 use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
 use super::words::assigned;
@@ -266,8 +266,8 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         // Gradients are reduced at each micro-batch: `recipes/full_finetune_distributed.py` never puts it off.
         &[Field::Reduction],
     ]),
-    gaps: &[
-        Gap::sentence(
+    deviations: &[
+        Deviation::sentence(
             Field::Model,
             |asked, _| builder(&asked.job.model).is_none(),
             |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
@@ -282,7 +282,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
         ALIKE,
-        Gap::instead(
+        Deviation::instead(
             Field::FrozenFormat,
             |asked, _| {
                 let tuning = asked.plan().tuning;
@@ -290,7 +290,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
             "its weights are frozen in bf16, or in nf4",
         ),
-        Gap::instead(
+        Deviation::instead(
             Field::LoraTargets,
             |asked, _| {
                 let tuning = asked.plan().tuning;
@@ -301,18 +301,18 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
             "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
         ),
-        Gap::instead(
+        Deviation::instead(
             Field::Precision,
             |asked, _| !matches!(asked.plan().precision, Precision::Fp32 | Precision::Bf16),
             "its recipes train in bf16 or fp32",
         )
         .alone(),
-        Gap::sentence(
+        Deviation::sentence(
             Field::MasterWeights,
             |asked, _| asked.plan().copies_weights(),
             |_, _| "master weights in fp32: it updates weights of 16 bits as they are".to_owned(),
         ),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Moments,
             |asked, _| {
                 let Plan { moments, precision, optimizer, .. } = *asked.plan();
@@ -322,15 +322,19 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             |asked, _| format!("moments {}: they have the format of the weights", asked.plan().moments),
         ),
         NO_CHECKPOINTS,
-        Gap::instead(
+        Deviation::instead(
             Field::Offload,
             |asked, _| is_optimizer_alone(asked.plan().offload),
             "FSDP2 has all of the state on the host, or none",
         )
         .alone(),
-        Gap::instead(Field::Compile, |asked, _| asked.plan().compile == Compile::Layer, "the loss is compiled too")
-            .alone(),
-        Gap::instead(
+        Deviation::instead(
+            Field::Compile,
+            |asked, _| asked.plan().compile == Compile::Layer,
+            "the loss is compiled too",
+        )
+        .alone(),
+        Deviation::instead(
             Field::Tensor,
             |asked, _| asked.layout().tensor > 1 && asked.plan().tuning.freezes(),
             "its recipe of adapters has no tensor ranks",
@@ -347,7 +351,7 @@ fn builder(model: &Model) -> Option<(&'static str, &'static str, &'static str)> 
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let Some((module, name, _)) = builder(&writer.scenario.model) else { return Vec::new() };
     let mut lines = write_model(module, name, writer);
-    lines.extend(table::write(KEYS, writer));
+    lines.extend(writer.lines(KEYS));
     write_precision(&mut lines, writer);
     write_offload(&mut lines, writer);
     let compile = writer.plan().compile;

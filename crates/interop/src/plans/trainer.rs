@@ -13,7 +13,7 @@ use super::draft::PlanDraft;
 use super::fine_tuners;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
@@ -374,7 +374,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
     table::read(FSDP, &mut inside, draft);
     table::read(FSDP_ALIASES, &mut inside, draft);
-    table::leave(&[], inside, draft);
+    table::leave("", inside, draft);
 }
 
 /// The version that [`write()`] is for.
@@ -389,22 +389,24 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         &frozen::FIELDS,
         &adapters::FIELDS,
     ]),
-    gaps: &[
+    deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
         ALIKE,
-        Gap::instead(
+        Deviation::instead(
             Field::Precision,
             |asked, _| asked.plan().precision.is_low(),
             "the Trainer computes in bf16; fp8 is Accelerate's to switch on",
         )
         .alone(),
-        Gap::instead(
+        Deviation::instead(
             Field::FrozenFormat,
             |asked, _| asked.plan().tuning.freezes() && asked.plan().tuning.frozen_format() == FrozenFormat::Fp8,
             "not supported by transformers: bitsandbytes has nf4 and int8",
         ),
-        Gap::unsaid(Field::Offload, |asked, _| asked.shards().first.is_none() && asked.plan().offload != Offload::None),
+        Deviation::unsaid(Field::Offload, |asked, _| {
+            asked.shards().first.is_none() && asked.plan().offload != Offload::None
+        }),
         UNSHARDED_REDUCTION,
     ],
 };
@@ -431,7 +433,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         }
         lines.push(Line::new("fsdp", true));
         lines.push(inside(Line::new("version", 2)));
-        lines.extend(table::write(FSDP, writer).into_iter().map(inside));
+        lines.extend(writer.lines(FSDP).into_iter().map(inside));
         accelerate::leave_reduction(writer, "sync_each_batch of accelerator_config");
     }
     // Switched on in both places, the blocks would be wrapped twice.
@@ -441,7 +443,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         lines.extend(writer.line("max_length", Field::Sequence));
     }
     writer.leave(&frozen::FIELDS, frozen::SCRIPT);
-    let own = table::write(KEYS, writer);
+    let own = writer.lines(KEYS);
     lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
     writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
     writer.leave(&[Field::Devices], "the launcher's");

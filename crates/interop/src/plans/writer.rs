@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Extent, GlobalBatch, Plan};
+use shardscope_engine::plan::{Compile, Extent, GlobalBatch, Plan};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
 use super::lacks::AskedPlan;
+use super::table::{Means, ToolKey};
 
 /// A plan's fields, and which of them a tool's file says.
 #[derive(Debug)]
@@ -94,4 +95,53 @@ impl<'a> PlanWriter<'a> {
     pub fn plan(&self) -> &'a Plan {
         self.asked.plan()
     }
+
+    /// Writes the fields that a table has words for.
+    pub fn lines(&mut self, table: &[ToolKey]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for key in table {
+            let line = match key.means {
+                Means::Number(field) => self.line(key.name, field),
+                Means::Words(field, words) => {
+                    let value = self.value(field);
+                    let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
+                    theirs.map(|theirs| {
+                        self.say(field);
+                        Line::new(key.name, word(theirs))
+                    })
+                }
+                Means::Optimizers(words) => {
+                    let (own, paged) = (self.plan().optimizer, self.value(Field::PagedOptimizer).is_some());
+                    let alike =
+                        |exact: bool| words.iter().find(|(_, one, pages)| *one == own && (*pages == paged || !exact));
+                    alike(true).or_else(|| alike(false)).map(|(theirs, ..)| {
+                        self.say(Field::Optimizer);
+                        if alike(true).is_some() {
+                            self.say(Field::PagedOptimizer);
+                        }
+                        Line::new(key.name, word(theirs))
+                    })
+                }
+                Means::Clipping => (self.value(Field::ClipNorm) == Some(&Value::Switch(false))).then(|| {
+                    self.say(Field::ClipNorm);
+                    Line::new(key.name, 0.0)
+                }),
+                Means::Compiled(_, Some(on)) => match self.plan().compile {
+                    Compile::Off => None,
+                    Compile::Layer | Compile::On => {
+                        self.say(Field::Compile);
+                        Some(Line::new(key.name, word(on)))
+                    }
+                },
+                Means::Only(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
+            };
+            lines.extend(line);
+        }
+        lines
+    }
+}
+
+/// A tool's word, a switch where it is one.
+fn word(theirs: &str) -> Json {
+    theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
 }

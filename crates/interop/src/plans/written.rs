@@ -112,3 +112,16 @@ pub fn options(command: ShellCode, between: &'static str, lines: &[Line]) -> She
         value => command.code(between).option(name, value),
     })
 }
+
+/// Puts a script together, from what stands on top of it and the job's size.
+type ScriptText = Box<dyn FnOnce(&Head, &Ranks) -> Result<FileText, String>>;
+
+/// What a plan is written as, under the usual name of the file.
+pub(crate) enum Written {
+    Yaml(&'static str, Vec<Line>),
+    Json(&'static str, Vec<Line>),
+    Toml(&'static str, Vec<Line>),
+    Script(&'static str, ScriptText),
+    /// A job, which says more than lines.
+    Job,
+}

@@ -88,8 +88,9 @@ fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let mut question = question(ExportForm::Modules(Names::Torchtitan), directory.path());
     question.scenario.plan.tensor = 2;
-    let ExportOutcome::Refused(why) = question.answer(&patient()) else { panic!("it was written") };
+    let ExportOutcome::Lacking(why, nearest) = question.answer(&patient()) else { panic!("it was written") };
     assert!(why[0].contains("tensor parallelism is not exported"), "{why:?}");
+    assert!(nearest.contains("tensor 2 -> 1"), "{nearest}");
 }
 
 /// Accelerate computes all of each layer again or nothing: nearest to selective recompute is none, which fits here.

@@ -10,8 +10,7 @@ use shardscope_engine::plan::{
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
-use super::super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, Shards, ToolTable};
-use super::super::table;
+use super::super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, Shards, ToolTable};
 use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
@@ -32,10 +31,10 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         &[Field::Dispatcher, Field::DispatchFormat],
         &[Field::StagesPerRank, Field::Schedule, Field::Recompute, Field::RecomputeModules, Field::Reshard],
     ]),
-    gaps: &[
+    deviations: &[
         ONE_EXTENT,
         ALIKE,
-        Gap::sentence(
+        Deviation::sentence(
             Field::Model,
             |asked, _| takes_more(&asked.job.model).any(|(takes, _)| takes),
             |asked, _| {
@@ -45,7 +44,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
         )
         .alone(),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Model,
             |asked, _| asked.job.model.mamba.is_some_and(|mamba| (mamba.conv, mamba.chunk) != (MAMBA_CONV, MAMBA_CHUNK)),
             |asked, _| {
@@ -58,7 +57,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
         )
         .alone(),
-        Gap::sentence(
+        Deviation::sentence(
             Field::Sequence,
             |asked, _| positions(asked) < asked.plan().sequence,
             |asked, _| {
@@ -67,29 +66,29 @@ pub(crate) const TABLE: ToolTable = ToolTable {
             },
         )
         .alone(),
-        Gap::unsaid(Field::DispatchFormat, |asked, _| {
+        Deviation::unsaid(Field::DispatchFormat, |asked, _| {
             asked.plan().experts.formats.is_some_and(|formats| ways(formats).is_none())
         })
         .alone(),
-        Gap::instead(
+        Deviation::instead(
             Field::Schedule,
             |asked, _| asked.layout().pipeline > 1 && !asked.plan().effective_schedule().rules().alternates,
             "Megatron-LM runs 1f1b, or interleaved with several stages on a rank",
         ),
-        Gap::unsaid(Field::Offload, |asked, _| {
+        Deviation::unsaid(Field::Offload, |asked, _| {
             let offload = asked.plan().offload;
             !matches!(offload, Offload::None | Offload::Optimizer) && !offload.activations()
         })
         .alone(),
-        Gap::instead(
+        Deviation::instead(
             Field::Offload,
             |asked, _| asked.plan().offload.activations() && asked.plan().recompute != Recompute::None,
             "activations go to the host where nothing is computed again",
         ),
-        Gap::unsaid(Field::HostPinned, |asked, _| {
+        Deviation::unsaid(Field::HostPinned, |asked, _| {
             !asked.plan().offload.optimizer() && asked.value(Field::HostPinned).is_some()
         }),
-        Gap::instead_of(
+        Deviation::instead_of(
             Field::Recompute,
             |asked, _| layers_again(asked).is_some_and(|layers| (layers - layers.round()).abs() > 1e-9),
             |asked, _| {
@@ -97,8 +96,8 @@ pub(crate) const TABLE: ToolTable = ToolTable {
                 format!("{whole} whole layers of each stage are computed again")
             },
         ),
-        Gap::unsaid(Field::Reshard, |asked, _| asked.value(Field::Reshard) == Some(&Value::Switch(false))),
-        Gap::instead(
+        Deviation::unsaid(Field::Reshard, |asked, _| asked.value(Field::Reshard) == Some(&Value::Switch(false))),
+        Deviation::instead(
             Field::TensorOverlap,
             |asked, _| asked.plan().tensor_overlap && !asked.job.stack.sequence_parallel,
             "its collectives overlap where sequences are split over tensor ranks",
@@ -153,7 +152,7 @@ fn positions(asked: &AskedPlan<'_>) -> u32 {
 /// The lines of its arguments, and what its environment needs.
 pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     let mut lines = of_model(&writer.scenario.model);
-    lines.extend(table::write(KEYS, writer));
+    lines.extend(writer.lines(KEYS));
     lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
