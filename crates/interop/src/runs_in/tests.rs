@@ -23,11 +23,11 @@ fn plan(presets: u64, seed: u64) -> Scenario {
     // The usual one, which is not the first that is drawn.
     scenario.plan.prefetch = scenario.plan.prefetch.max(Plan::USUAL_PREFETCH);
     let drawn = scenario.clone();
-    if presets % 4 == 0 {
+    if presets.is_multiple_of(4) {
         scenario.model = LIBRARY.model("llama-3.1-8b").expect("a preset");
         scenario.model = Arc::new(Model { frozen_layers: 0, ..(*scenario.model).clone() });
     }
-    if presets % 8 == 0 {
+    if presets.is_multiple_of(8) {
         (scenario.plan.master_weights, scenario.plan.moments) = (MasterWeights::None, Moments::Bf16);
     }
     if scenario.checked().is_ok() { scenario } else { drawn }
