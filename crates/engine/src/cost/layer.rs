@@ -2,14 +2,14 @@
 
 use std::ops::{Add, Index};
 
-use crate::model::LayerKind;
+use crate::model::{LayerKind, LayerPart};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::adapters::{AdapterPlace, Parameters};
+use super::adapters::Parameters;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
@@ -110,6 +110,14 @@ impl PieceWork {
             ..self
         }
     }
+}
+
+/// Device time of the products in a part of a layer.
+#[derive(Debug, Clone, Copy)]
+struct PartWork {
+    products: PassTimes,
+    /// Part of their forward that selective recompute repeats.
+    again: DeviceTime,
 }
 
 /// Device time of element-wise operators in forward.
@@ -218,17 +226,22 @@ impl Rates<'_> {
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let inputs = self.attention_products(kind).map(|product| self.sliced(of, product, slices[Piece::Mixer]));
-        let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
-        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        let projection = projection.map(|product| self.sliced(of, product, slices[Piece::Mixer])).unwrap_or_default();
-        let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
-        let forward = inputs.forward + projection.forward;
         let again = self.repeats(kind);
-        let expansions = model
-            .expansions(kind)
-            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices[Piece::Mixer]));
-        let expansions = expansions.fold(DeviceTime::default(), |all, one| all + one.forward);
+        let mlps = if self.has_expert_mesh(kind) { [Piece::Router, Piece::Experts] } else { [Piece::Mlp; 2] };
+        let pieces = [Piece::Mixer, mlps[0], mlps[1]];
+        // The products of each part, and what of their forward selective recompute repeats.
+        let mut parts = LayerPart::ALL.map(|part| {
+            let products = self.adapter_times(kind, part);
+            PartWork { products, again: products.forward * again.of_adapters(part) }
+        });
+        for one in model.matrices(kind) {
+            let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
+            let part = &mut parts[one.part as usize];
+            part.products = part.products + products;
+            part.again = part.again + products.forward * again.share(&one);
+        }
+        let [mixer, plain, routed] = parts;
+        let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
         let repeated = repeated * again.norms;
@@ -236,13 +249,10 @@ impl Rates<'_> {
         let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
         let stream = half(mixed, residual);
         let attention = PieceWork {
-            forward: forward + core.forward + stream,
-            backward: inputs.backward + core.backward + projection.backward + stream * BACKWARD_TRAFFIC,
-            weights: inputs.weights + projection.weights,
-            selective: core.forward * again.core
-                + forward * again.projections
-                + expansions * (again.expansions - again.projections)
-                + half(mixed, repeated),
+            forward: mixer.products.forward + core.forward + stream,
+            backward: mixer.products.backward + core.backward + stream * BACKWARD_TRAFFIC,
+            weights: mixer.products.weights,
+            selective: core.forward * again.core + mixer.again + half(mixed, repeated),
         };
         let [residual, repeated] = [residual, repeated].map(|time| half(passed, time));
         let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| PieceWork {
@@ -251,38 +261,25 @@ impl Rates<'_> {
             weights: products.weights,
             selective,
         };
-        let (of_plain, of_routed) = match self.has_expert_mesh(kind) {
-            true => (slices[Piece::Router], slices[Piece::Experts]),
-            false => (slices[Piece::Mlp], slices[Piece::Mlp]),
-        };
         // Tokens are put into the order of their experts before these, and back behind them.
-        let [plain, routed] =
-            [(AdapterPlace::Mlp, of_plain), (AdapterPlace::Routed, of_routed)].map(|(place, slices)| {
-                let routed = place == AdapterPlace::Routed;
-                let products =
-                    model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
-                products
-                    .map(|product| self.sliced(of, product, slices))
-                    .fold(self.adapter_times(kind, place), PassTimes::add)
-            });
-        let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
         let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
         let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
         let router = self.router(kind);
         let router_again = router.forward * again.experts.products;
         let none = PieceWork::default();
         let work = if self.has_expert_mesh(kind) {
-            let plain_again = products[0] + (repeated + activations[0]) + moved_again + router_again;
-            let routed_again = products[1] + activations[1] + moved_again;
-            let router = of_mlps(plain + router, residual + permute, ffn, plain_again);
-            let experts = of_mlps(routed, permute, experts_ffn, routed_again);
+            let plain_again = plain.again + (repeated + activations[0]) + moved_again + router_again;
+            let routed_again = routed.again + activations[1] + moved_again;
+            let router = of_mlps(plain.products + router, residual + permute, ffn, plain_again);
+            let experts = of_mlps(routed.products, permute, experts_ffn, routed_again);
             let casts = self.exchange_casts(kind);
             let experts = experts.with_casts(casts.experts, again.experts.whole);
             PerPiece([attention, none, router.with_casts(casts.tokens, again.experts.whole), experts])
         } else {
-            let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
-            let all_again = products + (repeated + activations) + moved_again * 2.0 + router_again;
-            let all = of_mlps(plain + routed + router, residual + permute * 2.0, ffn + experts_ffn, all_again);
+            let (products, [plain_ffn, routed_ffn]) = (plain.again + routed.again, activations);
+            let all_again = products + (repeated + plain_ffn + routed_ffn) + moved_again * 2.0 + router_again;
+            let products = plain.products + routed.products + router;
+            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_again);
             PerPiece([attention, all, none, none])
         };
         if of == Differentiated::Nothing {

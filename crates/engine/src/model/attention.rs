@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Mixer, Model, Recurrence, is_off};
+use super::{LayerKind, LayerMatrix, LayerPart, Matrix, Mixer, Model, Recurrence, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -310,7 +310,7 @@ impl Model {
     /// Weights of the mixer of a layer of a kind, an indexer's apart: of each a token takes part in one product.
     pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
         let conv = self.recurrence(kind).map_or(0, Recurrence::conv_weights);
-        self.attention_inputs(kind).chain(self.projection(kind)).map(Matrix::parameters).sum::<u64>() + conv
+        self.over_part(kind, LayerPart::Mixer, LayerMatrix::weights) + conv
     }
 
     /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.

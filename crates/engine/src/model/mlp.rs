@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMlp, Matrix, Model, is_off};
+use super::{LayerKind, LayerMlp, Matrix, Model, Recurrence, is_off};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,11 +197,12 @@ impl Model {
 
     /// Weights of a layer's matrix products that take part in one token's arithmetic.
     pub(crate) fn active_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()
+        self.layer_weights(kind) - self.matrices(kind).map(|one| one.weights() - one.active_weights()).sum::<u64>()
     }
 
     /// Weights of a layer's matrix products, those of experts that a token does not visit included.
     pub(crate) fn layer_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.count * mlps.weights()).sum::<u64>()
+        let conv = self.recurrence(kind).map_or(0, Recurrence::conv_weights);
+        self.matrices(kind).map(|one| one.weights()).sum::<u64>() + conv
     }
 }

@@ -31,7 +31,7 @@ impl Recurrence {
     }
 
     /// Weights of its convolution.
-    pub(super) fn conv_weights(self) -> u64 {
+    pub(crate) fn conv_weights(self) -> u64 {
         match self {
             Self::DeltaNet(net) => net.conv_weights(),
             Self::Mamba(mamba) => mamba.conv_weights(),
