@@ -1,7 +1,7 @@
 //! The shares of a layer's forward that selective recompute repeats, by part. Not for their bytes and seconds
 //! ([`super::activation`], [`super::layer`]).
 
-use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole, Model, Recurrence};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole, Model};
 use crate::plan::{Module, RecomputeModules};
 use crate::scenario::Scenario;
 
@@ -92,9 +92,8 @@ impl Repeats {
 
     /// Weights of a layer's products that run again for a token.
     pub fn weights(&self, model: &Model, kind: LayerKind) -> f64 {
-        let conv = model.recurrence(kind).map_or(0, Recurrence::conv_weights) as f64;
         let products = model.matrices(kind).map(|one| one.active_weights() as f64 * self.share(&one)).sum::<f64>();
-        products + conv * self.projections
+        products + model.conv_weights(kind) as f64 * self.projections
     }
 }
 

@@ -1,7 +1,7 @@
 //! The matrices of a layer, each once: its parameters, time, kernels, adapters, flop and repeats are sums over them. Not for
-//! norms, biases and convolutions, nor for a router, which are no products of the storage format.
+//! norms and convolutions, nor for a router, which are no products of the storage format.
 
-use super::{LayerKind, Matrix, Mixer, Mlps, Model};
+use super::{Biases, LayerKind, Matrix, Mixer, Mlps, Model};
 
 /// The part of a layer in which a matrix lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct LayerMatrix {
     pub whole: bool,
     /// Its shape.
     pub matrix: Matrix,
+    /// Numbers of the bias that is added to the product.
+    pub bias: u64,
     /// Matrices side by side in it that a runtime keeps one by one.
     pub joined: u64,
     /// How many of them the layer has.
@@ -57,29 +59,38 @@ impl LayerMatrix {
         self.count * self.matrix.parameters()
     }
 
+    /// Parameters of all that the layer has: weights and biases.
+    pub fn parameters(&self) -> u64 {
+        self.count * (self.matrix.parameters() + self.bias)
+    }
+
     /// Weights of those that a token meets.
     pub fn active_weights(&self) -> u64 {
         self.active * self.matrix.parameters()
-    }
-
-    /// A matrix of a mixer.
-    const fn of_mixer(name: &'static str, role: MatrixRole, matrix: Matrix) -> Self {
-        Self { name, part: LayerPart::Mixer, role, whole: false, matrix, joined: 1, count: 1, active: 1 }
     }
 }
 
 impl Model {
     /// The matrices of a layer of a kind: those of the mixer, of experts, and of the MLPs beside these.
     pub(crate) fn matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
+        let Biases { qkv, projection, mlp, .. } = self.biases();
+        let biased = self.recurrence(kind).is_none();
         let (names, whole) = (self.input_names(kind), self.replicated_inputs(kind));
+        let first_bias = if qkv && biased { self.qkv_biases(kind) } else { 0 };
+        let of_mixer = |name: &'static str, role: MatrixRole, matrix: Matrix| {
+            let part = LayerPart::Mixer;
+            LayerMatrix { name, part, role, whole: false, matrix, bias: 0, joined: 1, count: 1, active: 1 }
+        };
         let inputs = self.attention_inputs(kind).zip(names).enumerate().map(move |(place, (matrix, name))| {
-            let role = if place == 0 { MatrixRole::First } else { MatrixRole::Expansion };
-            LayerMatrix { whole: place < whole, ..LayerMatrix::of_mixer(name, role, matrix) }
+            let (role, bias) = if place == 0 { (MatrixRole::First, first_bias) } else { (MatrixRole::Expansion, 0) };
+            LayerMatrix { whole: place < whole, bias, ..of_mixer(name, role, matrix) }
         });
-        let last =
-            self.projection(kind).map(|matrix| LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix));
+        let last = self.projection(kind).map(|matrix| {
+            let bias = if projection && biased { matrix.output } else { 0 };
+            LayerMatrix { bias, ..of_mixer("output projection", MatrixRole::Last, matrix) }
+        });
         let gated = self.gated;
-        let of_mlps = self.mlps(kind).flat_map(move |mlps| mlps.matrices(kind, gated));
+        let of_mlps = self.mlps(kind).flat_map(move |mlps| mlps.matrices(kind, gated, mlp));
         inputs.chain(last).chain(of_mlps)
     }
 
@@ -104,7 +115,7 @@ impl Model {
 
 impl Mlps {
     /// Both matrices of the MLPs.
-    fn matrices(self, kind: LayerKind, gated: bool) -> [LayerMatrix; 2] {
+    fn matrices(self, kind: LayerKind, gated: bool, biased: bool) -> [LayerMatrix; 2] {
         let Self { up, down, count, active, routed, narrows } = self;
         let names = match (kind.has_experts(), routed) {
             _ if narrows => ["tokens narrowed for experts", "tokens widened behind experts"],
@@ -116,15 +127,9 @@ impl Mlps {
             (true, false) => ["shared expert's up", "shared expert's down"],
         };
         let part = if routed { LayerPart::Routed } else { LayerPart::Plain };
-        let of = |name, role, matrix, joined| LayerMatrix {
-            name,
-            part,
-            role,
-            whole: narrows,
-            matrix,
-            joined,
-            count,
-            active,
+        let of = |name, role, matrix: Matrix, joined| {
+            let bias = if biased { matrix.output } else { 0 };
+            LayerMatrix { name, part, role, whole: narrows, matrix, bias, joined, count, active }
         };
         let joined = if gated && !narrows { 2 } else { 1 };
         [of(names[0], MatrixRole::First, up, joined), of(names[1], MatrixRole::Last, down, 1)]
