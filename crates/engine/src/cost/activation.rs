@@ -15,15 +15,15 @@ use super::repeats::{MlpRepeats, Repeats};
 /// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Activations {
-    /// Kept where it is computed again from its input.
+    /// Bytes that the layer keeps for backward where backward computes it again from its input.
     pub checkpoint: Bytes,
-    /// Kept where it is not.
+    /// Bytes that it keeps otherwise.
     pub layer: Bytes,
-    /// Everything that its backward reads, whatever was kept.
+    /// Bytes that its backward reads, kept since forward or computed again.
     pub whole: Bytes,
     /// Working memory of its backward: gradients of the widest intermediates.
     pub working: Bytes,
-    /// Its pieces by themselves.
+    /// Each piece of the layer alone.
     pub pieces: PerPiece<PieceActivations>,
 }
 
@@ -47,7 +47,7 @@ impl Add for PieceActivations {
 }
 
 impl Activations {
-    /// Those of a layer of which autograd records nothing, so that all of it goes with forward.
+    /// Activations of a layer of which autograd records nothing: forward frees them all.
     fn unrecorded(self) -> Self {
         let whole = |own: PieceActivations| PieceActivations { whole: own.whole, ..PieceActivations::default() };
         Self { whole: self.whole, pieces: self.pieces.map(whole), ..Self::default() }

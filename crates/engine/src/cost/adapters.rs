@@ -22,11 +22,11 @@ use super::rates::Rates;
 pub struct Parameters {
     /// All weights, in elements of the storage format: frozen ones of fewer bits count by their bytes.
     pub weights: Count,
-    /// Those that are trained, which have gradients and optimizer state.
+    /// Trained parameters: they have gradients and optimizer state.
     pub trained: Count,
-    /// Those of matrices in layers, beside which casts may be kept.
+    /// Parameters of matrices in layers: casts of these may be kept.
     pub linear: Count,
-    /// Those that Muon updates: trained ones of matrices in layers; none where the optimizer is another.
+    /// Parameters that Muon updates, trained ones of matrices in layers; none under another optimizer.
     pub muon: Count,
 }
 
@@ -34,7 +34,7 @@ impl Parameters {
     /// None.
     pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO, muon: Count::ZERO };
 
-    /// What of the whole model is trained, each parameter once, however many ranks hold it.
+    /// The trained parameters of the whole model, each counted once, however many ranks hold it.
     pub fn trained_in_all(scenario: &Scenario) -> Self {
         let (model, plan) = (&scenario.model, &scenario.plan);
         let muon = plan.optimizer == Optimizer::Muon && !plan.tuning.freezes();
@@ -66,7 +66,7 @@ impl Parameters {
     /// Parameters of a layer's MLP, all its experts included.
     pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let matrices = model.layer_weights(kind) - model.attention_weights(kind);
+        let matrices = model.matrices(kind).filter(|one| one.part != LayerPart::Mixer).map(|one| one.weights()).sum();
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.part != LayerPart::Mixer);
         let all = [model.mlp_parameters(kind), matrices];
         Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)
@@ -238,7 +238,7 @@ pub(super) fn active_adapters(scenario: &Scenario) -> Count {
     Count::new(scenario.model.over_layers(of_kind))
 }
 
-/// What of a sublayer's activations autograd keeps.
+/// Copies of the inputs of a part's matrices that autograd keeps for backward.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KeptInputs {
     /// Copies of the input of the first matrices, in the storage format: a frozen matrix needs none of it for a gradient,
@@ -260,7 +260,7 @@ const INPUT_PASSES: f64 = 3.0;
 const ADAPTER_LAUNCHES: f64 = 0.1;
 
 impl Rates<'_> {
-    /// What autograd keeps of the inputs of a sublayer's matrices; everything where they are trained.
+    /// The inputs of a part's matrices that autograd keeps; all of them where the matrices are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, part: LayerPart) -> KeptInputs {
         if self.scenario.differentiated(kind) == Differentiated::All {
             return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };

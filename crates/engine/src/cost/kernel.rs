@@ -219,7 +219,7 @@ impl Rates<'_> {
         self.moving(name, PerDirection { forward: time, backward: time * BACKWARD_TRAFFIC })
     }
 
-    /// The same with the time of each direction.
+    /// The kernel of operators that only move data, whose time differs by direction.
     fn moving(&self, name: &str, times: PerDirection<DeviceTime>) -> PerDirection<Kernel> {
         times.map(|time| Kernel {
             name: name.to_owned(),

@@ -100,7 +100,7 @@ struct PieceWork {
 }
 
 impl PieceWork {
-    /// The same with casts in both directions, which a repeat of forward has `again`.
+    /// Adds casts in both directions; where a repeat of forward casts `again`, to selective recompute too.
     fn with_casts(self, casts: PerDirection<DeviceTime>, again: bool) -> Self {
         let repeated = if again { casts.forward } else { DeviceTime::default() };
         Self {
@@ -117,7 +117,7 @@ impl PieceWork {
 struct PartWork {
     products: PassTimes,
     /// Part of their forward that selective recompute repeats.
-    again: DeviceTime,
+    repeated: DeviceTime,
 }
 
 /// Device time of element-wise operators in forward.
@@ -226,25 +226,25 @@ impl Rates<'_> {
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let again = self.repeats(kind);
+        let repeats = self.repeats(kind);
         let mlps = if self.has_expert_mesh(kind) { [Piece::Router, Piece::Experts] } else { [Piece::Mlp; 2] };
         let pieces = [Piece::Mixer, mlps[0], mlps[1]];
         // The products of each part, and what of their forward selective recompute repeats.
         let mut parts = LayerPart::ALL.map(|part| {
             let products = self.adapter_times(kind, part);
-            PartWork { products, again: products.forward * again.of_adapters(part) }
+            PartWork { products, repeated: products.forward * repeats.of_adapters(part) }
         });
         for one in model.matrices(kind) {
             let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
             let part = &mut parts[one.part as usize];
             part.products = part.products + products;
-            part.again = part.again + products.forward * again.share(&one);
+            part.repeated = part.repeated + products.forward * repeats.share(&one);
         }
         let [mixer, plain, routed] = parts;
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         // Residuals are added again only where the products before them are computed again.
-        let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        let repeated = repeated * again.norms;
+        let norms = if repeats.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
+        let norms = norms * repeats.norms;
         let half = |there: bool, time: DeviceTime| if there { time } else { DeviceTime::default() };
         let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
         let stream = half(mixed, residual);
@@ -252,9 +252,9 @@ impl Rates<'_> {
             forward: mixer.products.forward + core.forward + stream,
             backward: mixer.products.backward + core.backward + stream * BACKWARD_TRAFFIC,
             weights: mixer.products.weights,
-            selective: core.forward * again.core + mixer.again + half(mixed, repeated),
+            selective: core.forward * repeats.core + mixer.repeated + half(mixed, norms),
         };
-        let [residual, repeated] = [residual, repeated].map(|time| half(passed, time));
+        let [residual, norms] = [residual, norms].map(|time| half(passed, time));
         let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| PieceWork {
             forward: products.forward + moved + ffn,
             backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
@@ -262,24 +262,24 @@ impl Rates<'_> {
             selective,
         };
         // Tokens are put into the order of their experts before these, and back behind them.
-        let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
-        let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
+        let activations = [ffn * repeats.mlp.activation, experts_ffn * repeats.experts.activation];
+        let moved_repeated = permute * if repeats.experts.whole { 1.0 } else { 0.0 };
         let router = self.router(kind);
-        let router_again = router.forward * again.experts.products;
+        let choice_repeated = router.forward * repeats.experts.products;
         let none = PieceWork::default();
         let work = if self.has_expert_mesh(kind) {
-            let plain_again = plain.again + (repeated + activations[0]) + moved_again + router_again;
-            let routed_again = routed.again + activations[1] + moved_again;
-            let router = of_mlps(plain.products + router, residual + permute, ffn, plain_again);
-            let experts = of_mlps(routed.products, permute, experts_ffn, routed_again);
+            let router_repeated = plain.repeated + (norms + activations[0]) + moved_repeated + choice_repeated;
+            let experts_repeated = routed.repeated + activations[1] + moved_repeated;
+            let router = of_mlps(plain.products + router, residual + permute, ffn, router_repeated);
+            let experts = of_mlps(routed.products, permute, experts_ffn, experts_repeated);
             let casts = self.exchange_casts(kind);
-            let experts = experts.with_casts(casts.experts, again.experts.whole);
-            PerPiece([attention, none, router.with_casts(casts.tokens, again.experts.whole), experts])
+            let experts = experts.with_casts(casts.experts, repeats.experts.whole);
+            PerPiece([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
         } else {
-            let (products, [plain_ffn, routed_ffn]) = (plain.again + routed.again, activations);
-            let all_again = products + (repeated + plain_ffn + routed_ffn) + moved_again * 2.0 + router_again;
+            let (products, [plain_ffn, routed_ffn]) = (plain.repeated + routed.repeated, activations);
+            let all_repeated = products + (norms + plain_ffn + routed_ffn) + moved_repeated * 2.0 + choice_repeated;
             let products = plain.products + routed.products + router;
-            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_again);
+            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_repeated);
             PerPiece([attention, all, none, none])
         };
         if of == Differentiated::Nothing {
@@ -377,12 +377,12 @@ impl Rates<'_> {
             + DeviceTime::arithmetic(self.orthogonalisation(muon) / self.matmul_storage)
     }
 
-    /// What an update moves for each parameter of the plan's optimizer.
+    /// Bytes that an update by the plan's optimizer moves for each parameter.
     pub fn update_bytes(&self) -> Bytes {
         self.moved_by_update(Bytes::new(self.scenario.plan.optimizer_state()))
     }
 
-    /// What an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
+    /// Bytes that an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
     /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28. Where an average
     /// is among the state, it is taken of the updated weights, read once more; where no norm is taken, gradients are read once
     /// less than in the steps that all constants were fitted to.
