@@ -47,7 +47,7 @@ pub use kernel::Kernel;
 pub use layer::LayerWork;
 pub use layer::{PerPiece, Piece};
 pub use rates::peak;
-pub use rates::{Factors, Rates};
+pub use rates::{FUSED_SOFTMAX_BATCH, Factors, Rates};
 
 #[cfg(test)]
 mod tests;
