@@ -98,7 +98,7 @@ impl List {
             let file = file::parse(&entry.text).ok();
             let words = file.map(|file| [file.about, file.look].into_iter().flatten().collect::<Vec<_>>().join(" "));
             let open = Effect::OpenPreset(entry.id.clone());
-            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, &entry.name, open) }
+            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, entry.name(), open) }
         };
         Self::new("Gallery", library.entries(Kind::Scenario).map(item).collect(), "")
     }

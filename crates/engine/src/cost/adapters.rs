@@ -12,6 +12,7 @@ use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
+use super::layer::Piece;
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
@@ -69,6 +70,16 @@ impl Parameters {
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
         let all = [model.mlp_parameters(kind), matrices];
         Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)
+    }
+
+    /// Parameters of a piece that a layer has.
+    pub fn piece(scenario: &Scenario, kind: LayerKind, piece: Piece) -> Self {
+        match piece {
+            Piece::Mixer => Self::attention(scenario, kind),
+            Piece::Mlp => Self::mlp(scenario, kind),
+            Piece::Router => Self::mlp(scenario, kind) - Self::routed(scenario, kind),
+            Piece::Experts => Self::routed(scenario, kind),
+        }
     }
 
     /// Parameters of a layer's experts that a router chooses from.
@@ -413,6 +424,9 @@ impl Rates<'_> {
 
     /// Launches of a layer over those without adapters.
     pub(super) fn adapter_launches(&self) -> f64 {
+        if !self.scenario.plan.tuning.freezes() {
+            return 1.0;
+        }
         let model = &self.scenario.model;
         let each = |kind| adapters(self.scenario, kind).count() as f64;
         let most = model.kinds().map(|(kind, _)| each(kind)).fold(0.0, f64::max);

@@ -403,7 +403,8 @@ impl TaskEmitter<'_> {
             let [one, two, three] = if first { start } else { [None; 3] };
             let tensor = (plan.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
             let context = |builder: &GraphBuilder<'_>| (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
-            let tokens = |builder: &GraphBuilder<'_>| rates.experts.apart.then(|| builder.after(TaskEvent::Experts, 0));
+            let tokens =
+                |builder: &GraphBuilder<'_>| rates.experts.own_mesh.then(|| builder.after(TaskEvent::Experts, 0));
             if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context(builder), tokens(builder), computed]);

@@ -2,27 +2,40 @@
 //! ([`super::unit_costs`]).
 
 use crate::cost::{
-    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+    Activations, ExpertTransfers, LayerWork, Parameters, PassTimes, Payload, PerPiece, Rates, TensorTransfers, Transfer,
 };
 use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
 use crate::scenario::{Layout, Scenario};
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 /// What a layer of a kind computes and holds, wherever its state lies.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LayerCosts {
     pub work: LayerWork,
-    /// Time of the host to launch forward of attention and of the MLP.
-    pub host: [Seconds; 2],
+    /// Time of the host to launch forward.
+    pub host: PerPiece<Seconds>,
     pub activations: Activations,
     /// Its parameters, before tensor parallelism cuts them.
-    pub parameters: Parameters,
+    pub parameters: PerPiece<Parameters>,
+}
+
+/// What an end of the model computes and holds, wherever its state lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct EndCosts {
+    pub work: PassTimes,
+    /// Bytes that forward leaves for backward.
+    pub kept: Bytes,
+    /// Bytes from which the gradients of its weights are computed.
+    pub weight_inputs: Bytes,
 }
 
 /// What units compute, hold of activations and exchange on the way, wherever their state lies.
 #[derive(Debug, PartialEq)]
 pub(crate) struct UnitWork {
     pub(super) layers: PerKind<LayerCosts>,
+    pub(super) embedding: EndCosts,
+    /// Last norm, logits and loss.
+    pub(super) head: EndCosts,
     pub(super) exchanges: UnitExchanges,
     /// Whether weights are shared, by which a stack may take another runtime.
     shares_weights: bool,
@@ -45,10 +58,15 @@ impl UnitWork {
         Self {
             layers: PerKind::new(&rates.scenario.model, |kind| LayerCosts {
                 work: rates.layer(kind),
-                host: [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| rates.host_sublayer(sublayer, kind)),
+                host: PerPiece::from_fn(|piece| rates.host_piece(piece, kind)),
                 activations: rates.activations(kind),
-                parameters: Parameters::layer(rates.scenario, kind),
+                parameters: PerPiece::from_fn(|piece| {
+                    let there = rates.has(piece, kind);
+                    if there { Parameters::piece(rates.scenario, kind, piece) } else { Parameters::NONE }
+                }),
             }),
+            embedding: EndCosts { work: rates.embedding(), kept: rates.embedded(), weight_inputs: Bytes::ZERO },
+            head: EndCosts { work: rates.head(), kept: rates.logits(), weight_inputs: rates.head_gradient_inputs() },
             exchanges: UnitExchanges::new(rates, layout),
             shares_weights: rates.scenario.shares_weights(),
         }
@@ -87,7 +105,7 @@ impl UnitExchanges {
         };
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);
-        if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
+        if rates.experts.own_mesh && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
             // The shared expert is cut over the tensor ranks as an MLP is.
             experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
