@@ -99,7 +99,15 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     space.allow(allowed, &base);
     let limits = limits(&base, &space, arguments)?;
     let front = arguments.pareto.clone();
-    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top: arguments.top as usize, front })
+    Ok(PlanSearch {
+        base,
+        space,
+        objective: arguments.objective,
+        limits,
+        top: arguments.top as usize,
+        front,
+        launchers: Vec::new(),
+    })
 }
 
 /// The limits that plans must keep; refused where an input that they or another figure need is missing.

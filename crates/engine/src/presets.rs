@@ -18,6 +18,7 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::field::{Field, PresetField};
+use crate::scenario::file::ScenarioFile;
 use crate::stack::{Calibration, Runs, Stack};
 
 use read::Preset;
@@ -145,6 +146,13 @@ pub struct Library {
 }
 
 impl Library {
+    /// Gives a file's job the devices with which its cluster begins, where that is less than whole nodes.
+    pub fn begin(&self, file: &mut ScenarioFile) {
+        if let Some(devices) = self.cluster(&file.cluster).ok().and_then(|cluster| cluster.begins_with) {
+            file.put(Field::Devices, Some(devices.into()));
+        }
+    }
+
     /// The presets that a program carries. A text that cannot be used is left out: the tests of whoever carries it read
     /// every one.
     pub fn of(texts: PresetTexts) -> Self {

@@ -142,7 +142,10 @@ impl View for AdviceView {
         let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned().map(AdviceRow::Change);
         // What makes a scenario fit matters more than how fast it would be.
         self.rows = if context.answer.is_some_and(|answer| !answer.evaluation.summary.fits) {
-            changes.chain(resources).collect()
+            // Where no change does, how fast it would be is beside the point.
+            let changes: Vec<AdviceRow> = changes.collect();
+            let none = changes.is_empty() && self.advice.is_some();
+            changes.into_iter().chain(resources.filter(|_| !none)).collect()
         } else {
             resources.chain(changes).collect()
         };

@@ -40,9 +40,10 @@ pub fn nearest(
         if let Some(found) = best(PlanSearch { limits, ..search.clone() }) {
             let free = whole_percent(1.0 - found.summary.memory.peak / found.summary.memory.capacity);
             let chance = chance_of_fitting(&found.scenario, &found.summary.memory);
-            let chance =
-                chance.map_or_else(String::new, |chance| format!(", fits with a chance of {}", percent(chance)));
-            let why = format!("leaves {free} of the memory free{chance} (--margin 0 allows it)");
+            let why = format!(
+                "leaves {free} of the memory free, fits with a chance of {} (--margin 0 allows it)",
+                percent(chance)
+            );
             return Ok(Some((found, why)));
         }
     }

@@ -1,6 +1,6 @@
 //! The nearest plan: the fewest and smallest changes to one that a program cannot run, or that cannot be laid out.
 
-use crate::evaluate::{Summary, Workspace, summary};
+use crate::evaluate::{Summary, Workspace, fits_safely, summary};
 use crate::plan::{Accumulation, Extent, Format, Offload, Plan, Precision, Recompute, Schedule};
 use crate::presets::Library;
 use crate::scenario::field::SearchRole;
@@ -39,7 +39,7 @@ const MOST_COMPARED: usize = 1 << 14;
 /// The most plans that are evaluated, the nearest first.
 const MOST_EVALUATED: usize = 1 << 8;
 
-/// The nearest plan that fits and that the program of this name can run; among equally near ones, the fastest. `None`
+/// The nearest plan that fits safely and that the program of this name can run; among equally near ones, the fastest. `None`
 /// where none is found, or where a field that the program lacks has no replacement. Only fields that the program lacks change,
 /// and the recompute where nothing fits otherwise.
 pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mut Workspace) -> Option<NearestPlan> {
@@ -61,7 +61,7 @@ fn nearest_of(plans: &Replacements, workspace: &mut Workspace) -> ([usize; 2], O
         let Some(plan) = plans.plan(index) else { continue };
         let Ok(figures) = summary(&plan, workspace) else { continue };
         let is_faster = |(.., best): &(f64, Scenario, Summary)| figures.step_time < best.step_time;
-        if figures.fits && best.as_ref().is_none_or(is_faster) {
+        if fits_safely(&plan, &figures) && best.as_ref().is_none_or(is_faster) {
             best = Some((apart, plan, figures));
         }
     }

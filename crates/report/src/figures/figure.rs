@@ -175,12 +175,13 @@ pub const METRICS: [Figure; 14] = [
 ];
 
 /// Figures by which scenarios are compared side by side.
-pub const COMPARED: [Figure; 13] = [
+pub const COMPARED: [Figure; 14] = [
     Figure::StepTime,
     Figure::ModelFlops,
     Figure::TokensPerSecond,
     Figure::Mfu,
     Figure::Peak,
+    Figure::FitChance,
     Figure::Exposed,
     Figure::Bubble,
     Figure::Devices,

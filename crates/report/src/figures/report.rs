@@ -33,7 +33,7 @@ use shardscope_evidence::calibrate::RunDiagnosis;
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
-pub use caveats::{caveats, lacking};
+pub use caveats::{above_published, caveats, lacking};
 pub use diagnosis::{hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
@@ -41,11 +41,11 @@ pub use limits::{GridReport, LimitsReport};
 pub use measured::{MeasuredReport, band_words, cause_cells, measured};
 pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
-pub use search::{SearchReport, extent_words, offload_words, plan_words, proven_words, so_far_words};
+pub use search::{SearchReport, extent_words, folded, offload_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
 pub use text::StepLimit;
-pub use text::{Verdict, beside, changed, limit, text};
+pub use text::{Verdict, beside, changed, limit, safety_words, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 

@@ -1,5 +1,6 @@
 //! The table of plans: its rows, and the columns that it can be sorted by.
 
+use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::plan::Recompute;
 use shardscope_engine::search::plans::EvaluatedPlan;
 
@@ -10,6 +11,8 @@ pub struct PlanRow {
     pub rank: usize,
     /// The plan, and what it comes to.
     pub found: EvaluatedPlan,
+    /// How many others are the same plan with other context ranks and micro-batches, within 1 %.
+    pub alike: usize,
 }
 
 /// A column.
@@ -42,13 +45,15 @@ pub enum PlanColumn {
     Again,
     /// Memory that stays free.
     Spare,
+    /// The chance of fitting.
+    Fits,
     /// The time of a step.
     Step,
 }
 
 impl PlanColumn {
     /// In the order of the table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Rank,
         Self::Speed,
         Self::Against,
@@ -62,6 +67,7 @@ impl PlanColumn {
         Self::Micro,
         Self::Again,
         Self::Spare,
+        Self::Fits,
         Self::Step,
     ];
 
@@ -91,6 +97,7 @@ impl PlanColumn {
             Self::Again if plan.recompute == Recompute::Selective => 1e-9,
             Self::Again => plan.recompute.layers(),
             Self::Spare => (summary.memory.peak - summary.memory.capacity).get(),
+            Self::Fits => -chance_of_fitting(scenario, &summary.memory),
             Self::Step => summary.step_time.get(),
         }
     }

@@ -15,7 +15,7 @@ use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::{self, fit};
 use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
-use shardscope_report::figures::{Figure, FigureSubject};
+use shardscope_report::figures::{Figure, FigureSubject, safety_words};
 
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
@@ -104,9 +104,9 @@ fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
         None if app.shown.is_ok() => return None,
         None => "the scenario is not possible: changes are tried once it is",
         Some(Advice { fits: Some(false), pairs: true, .. }) => {
-            "no change to the plan makes it fit, nor any two that were tried"
+            "no change to the plan makes it fit safely, nor any two that were tried"
         }
-        Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit",
+        Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit safely",
         Some(_) => "no single change to the plan makes it faster",
     })
 }
@@ -131,7 +131,7 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
         _ => "throughput with another plan",
     };
     let kept = app.scenario.wanted_sequences().map(words::kept);
-    std::iter::once(what.to_owned()).chain(kept).collect::<Vec<_>>().join(", ")
+    [what.to_owned(), safety_words()].into_iter().chain(kept).collect::<Vec<_>>().join(", ")
 }
 
 /// A change or a resource, its gain, and a bar, or the figures that change with it.
@@ -159,13 +159,15 @@ fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
 /// as much as has room.
 fn aside(suggestion: &Suggestion, room: usize) -> String {
     let Suggestion { candidate, summary, batch, coarser, .. } = suggestion;
-    let days = Figure::Days.amount(&FigureSubject::new(&candidate.scenario, summary)).map(Amount::in_row);
+    let subject = FigureSubject::new(&candidate.scenario, summary);
+    let [days, fits] = [Figure::Days, Figure::FitChance].map(|figure| figure.amount(&subject).map(Amount::in_row));
     let marked = coarser.iter().map(|coarse| format!("{coarse}!"));
     let figures = [
         days.map(|days| format!("{days} days")),
         batch.map(|sequences| format!("batch {}", thousands(sequences))),
         Some(format!("step {}", summary.step_time)),
         Some(summary.memory.peak.to_string()),
+        fits.map(|chance| format!("P(fits) {chance}")),
     ];
     let parts = marked.chain(figures.into_iter().flatten());
     let said = parts.scan(String::new(), |said, part| {

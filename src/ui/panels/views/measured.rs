@@ -32,9 +32,15 @@ pub(super) const DRAWING: Drawing = Drawing {
 const HYPOTHESES: [Aligned; 4] =
     [Aligned::Indented(1, 46), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 11)];
 
-/// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
-const PRICES: [Aligned; 5] =
-    [Aligned::Indented(1, 36), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
+/// A choice, its peak, what it saves or costs of memory, and of time, its chance of fitting, and whether that is enough.
+const PRICES: [Aligned; 6] = [
+    Aligned::Indented(1, 36),
+    Aligned::Right(10),
+    Aligned::Right(11),
+    Aligned::Right(9),
+    Aligned::Right(8),
+    Aligned::Indented(2, 5),
+];
 
 /// The share of the gap, the constant, what it would be, how far that is, and what it means.
 const CAUSES: [Aligned; 5] =

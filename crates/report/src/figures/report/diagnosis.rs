@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::figures::table::{CellTone, Table, TableCell};
 use shardscope_engine::evaluate::{MemoryParts, Summary};
 use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
-use shardscope_engine::units::{Bytes, percent, signed};
+use shardscope_engine::units::{Bytes, percent, signed, whole_percent};
 
 /// The measured memory beside the predicted one in a sentence, and the predicted parts.
 pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
@@ -83,13 +83,13 @@ fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
 
 /// The memory and the time that each choice would save or cost.
 pub fn prices(diagnosis: &Diagnosis) -> Table {
-    let mut table = Table::headed(["choice", "peak", "memory", "time", ""]);
+    let mut table = Table::headed(["choice, batch kept", "peak", "memory", "time", "P(fits)", ""]);
     table.extend(diagnosis.prices.iter().map(price_cells));
     table
 }
 
 fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
-    let ChoicePrice { candidate, summary, memory, time, fits } = one;
+    let ChoicePrice { candidate, summary, memory, time, chance, fits } = one;
     let sign = if *memory < Bytes::ZERO { '-' } else { '+' };
     let size = memory.max(Bytes::ZERO - *memory);
     vec![
@@ -97,6 +97,7 @@ fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
         TableCell::word(summary.memory.peak.to_string()),
         TableCell::word(format!("{sign}{size}")),
         TableCell::word(signed(*time)),
+        TableCell::word(whole_percent(*chance)),
         if *fits { TableCell::word("fits").toned(CellTone::Good) } else { TableCell::word("").toned(CellTone::Aside) },
     ]
 }
@@ -133,6 +134,7 @@ pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
             "peak_bytes": one.summary.memory.peak.get().round(),
             "memory_bytes": one.memory.get().round(),
             "time": one.time,
+            "p_fits": one.chance,
             "fits": one.fits,
         })
     };

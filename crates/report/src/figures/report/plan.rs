@@ -16,7 +16,7 @@ use shardscope_engine::units::{Amount, Bytes, Seconds, devices, percent, signifi
 
 use super::figures::record;
 use super::lines::{Lines, row};
-use super::{FORMAT, changed, held};
+use super::{FORMAT, changed, held, safety_words};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +84,8 @@ impl PlanReport<'_> {
             lines.line(&held);
         }
         let by = match self.request.cost_model {
-            CostModel::Simulator => "by the simulator",
-            CostModel::Paper => "by the paper's model, and evaluated by the simulator",
+            CostModel::Simulator => format!("by the simulator, {}", safety_words()),
+            CostModel::Paper => "by the paper's model, and evaluated by the simulator".to_owned(),
         };
         let (searched, took) = (thousands(self.planned.searched as f64), Seconds::new(self.seconds));
         lines.line(&format!("chosen {by}; {searched} plans compared in {took}"));

@@ -10,12 +10,12 @@ use shardscope_engine::plan::{Accumulation, Offload, Plan, Reduction};
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{Layout, Scenario};
 use shardscope_engine::search::planner::FoundPlan;
-use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
+use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, PlanSearchAnswer};
 use shardscope_engine::units::{Amount, Bytes, Seconds, percent, signed, thousands};
 
-use super::caveats::{caveats, lacking};
+use super::caveats::{above_published, caveats, lacking};
 use super::lines::Lines;
-use super::{FORMAT, changed, figures, held};
+use super::{FORMAT, changed, figures, held, safety_words};
 
 /// The plans that a search found, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -110,18 +110,43 @@ fn off_device(summary: &Summary) -> Bytes {
     summary.host_memory.total() + summary.host_memory.drives.total()
 }
 
-/// How far a search is: its best plan so far, and what is proven of it.
+/// How far a search is: what it is busy with, its best plan so far, and what is proven of it.
 pub fn so_far_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
-    let simulated = thousands(answer.counts.simulated as f64);
+    let (phase, simulated) = (answer.phase.words(), thousands(answer.counts.simulated as f64));
     let Some(EvaluatedPlan { scenario, summary, .. }) = answer.plans.first() else {
-        return format!("{simulated} plans simulated, none fits so far");
+        let plans = thousands(answer.counts.plans as f64);
+        return format!("{phase}: {plans} plans, {simulated} simulated, none fits so far");
     };
     let subject = FigureSubject::new(scenario, summary);
     let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let days = days.map_or_else(String::new, |days| format!(", {days} days"));
     let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(objective, answer));
-    format!("best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+    format!("{phase}: best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+}
+
+/// Plans that are one: as fast within this share, and alike in all but context ranks and micro-batch.
+const ALIKE: f64 = 0.01;
+
+/// The plans of which none before is the same, by their places, each with the places of those behind it that are.
+pub fn folded(plans: &[EvaluatedPlan]) -> Vec<(usize, Vec<usize>)> {
+    let mesh = |found: &EvaluatedPlan| {
+        let mut plan = found.scenario.plan.clone();
+        (plan.context, plan.micro_batch, plan.accumulate) = (1, 1, 1);
+        plan
+    };
+    let speed = |found: &EvaluatedPlan| found.summary.tokens_per_s();
+    let same = |one: &EvaluatedPlan, other: &EvaluatedPlan| {
+        (speed(one) / speed(other) - 1.0).abs() <= ALIKE && mesh(one) == mesh(other)
+    };
+    let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (at, plan) in plans.iter().enumerate() {
+        match found.iter_mut().find(|(first, _)| same(&plans[*first], plan)) {
+            Some((_, alike)) => alike.push(at),
+            None => found.push((at, Vec::new())),
+        }
+    }
+    found
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -147,6 +172,11 @@ impl RankedPlan<'_> {
         &self.found.scenario.plan
     }
 
+    /// Whether its MFU is above the highest that was published of its machine.
+    fn is_above_published(&self) -> bool {
+        above_published(&self.found.scenario, &self.found.summary).is_some()
+    }
+
     /// A figure of it; nothing where it has none.
     fn figure(&self, figure: Figure) -> TableCell {
         let amount = figure.amount(&FigureSubject::new(&self.found.scenario, &self.found.summary));
@@ -168,10 +198,13 @@ fn switch(on: bool) -> TableCell {
     TableCell::new(if on { "on" } else { "off" }.to_owned(), on)
 }
 
-const COLUMNS: [FoundColumn; 32] = [
+const COLUMNS: [FoundColumn; 35] = [
     column("rank", "rank", |plan| TableCell::count(plan.rank)),
     column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
-    column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
+    column("mfu", "MFU", |plan| {
+        let mfu = plan.figure(Figure::Mfu);
+        if plan.is_above_published() { mfu.marked("!") } else { mfu }
+    }),
     column("days", "days", |plan| plan.figure(Figure::Days)),
     column("cost", "cost", |plan| plan.figure(Figure::Cost)),
     column("energy_kwh", "energy", |plan| plan.figure(Figure::Energy)),
@@ -180,6 +213,7 @@ const COLUMNS: [FoundColumn; 32] = [
         let peak = plan.found.summary.memory.peak;
         TableCell::new(peak.to_string(), peak.get() as u64)
     }),
+    column("", "P(fits)", |plan| plan.figure(Figure::FitChance)),
     column("", "weights/gradients/optimizer over", |plan| {
         TableCell::word(extent_words(&plan.found.layout, " + copy "))
     }),
@@ -206,13 +240,15 @@ const COLUMNS: [FoundColumn; 32] = [
     column("reshard", "", |plan| switch(plan.plan().sharding.reshard_after_forward)),
     column("prefetch", "", |plan| number(plan.plan().prefetch)),
     column("tp_overlap", "", |plan| switch(plan.plan().tensor_overlap)),
+    column("above_published", "", |plan| switch(plan.is_above_published())),
+    column("p_fits", "", |plan| plan.figure(Figure::FitChance)),
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
-fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
+fn table<'a>(plans: impl Iterator<Item = (usize, &'a EvaluatedPlan)>, has: fn(&FoundColumn) -> bool) -> Table {
     let columns = || COLUMNS.iter().filter(|column| has(column));
     let mut table = Table::new(columns().map(|column| (column.key, column.heading)));
-    table.extend((1..).zip(plans).map(|(rank, found)| {
+    table.extend(plans.map(|(rank, found)| {
         let plan = RankedPlan { rank, found };
         columns().map(|column| (column.cell)(&plan)).collect()
     }));
@@ -220,7 +256,7 @@ fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
 }
 
 /// The same figures as text.
-fn shown(plans: &[EvaluatedPlan]) -> String {
+fn shown<'a>(plans: impl Iterator<Item = (usize, &'a EvaluatedPlan)>) -> String {
     table(plans, |column| !column.heading.is_empty()).text()
 }
 
@@ -242,6 +278,9 @@ impl SearchReport<'_> {
         if let Some(held) = held(self.search.base.wanted_sequences()) {
             lines.line(&held);
         }
+        if self.search.limits.margin == Margin::Likely {
+            lines.line(&format!("{} (--margin)", safety_words()));
+        }
         let [plans, impossible, bounded, simulated] =
             [counts.plans, counts.impossible, counts.bounded, counts.simulated].map(|count| thousands(count as f64));
         lines.line(&format!(
@@ -262,7 +301,20 @@ impl SearchReport<'_> {
         }
         if !self.answer.plans.is_empty() {
             lines.line("");
-            lines.0.push_str(&shown(&self.answer.plans));
+            let folded = folded(&self.answer.plans);
+            lines.0.push_str(&shown(folded.iter().map(|(at, _)| (at + 1, &self.answer.plans[*at]))));
+            for (at, alike) in folded.iter().filter(|(_, alike)| !alike.is_empty()) {
+                let ranks: Vec<String> = alike.iter().map(|at| (at + 1).to_string()).collect();
+                lines.line(&format!(
+                    "as rank {} within 1 %, with other context ranks and micro-batches: {} (in JSON)",
+                    at + 1,
+                    ranks.join(", ")
+                ));
+            }
+            let above = |found: &EvaluatedPlan| above_published(&found.scenario, &found.summary).is_some();
+            if self.answer.plans.iter().any(above) {
+                lines.line("! above the highest MFU that was published of such a machine");
+            }
             self.lacks().iter().for_each(|lack| lines.line(lack));
             if let Some(EvaluatedPlan { scenario, summary, .. }) = self.answer.plans.first() {
                 let lacks: Vec<String> = lacking(scenario).collect();
@@ -288,7 +340,7 @@ impl SearchReport<'_> {
         if !self.answer.front.is_empty() {
             lines.line("");
             lines.line("the fastest plan of each size, where more devices are faster");
-            lines.0.push_str(&shown(&self.answer.front));
+            lines.0.push_str(&shown((1..).zip(&self.answer.front)));
         }
         lines.0
     }
@@ -329,7 +381,7 @@ impl SearchReport<'_> {
 
     /// As CSV, a line for each plan.
     pub fn csv(&self) -> Result<String, csv::Error> {
-        table(&self.answer.plans, |column| !column.key.is_empty()).csv()
+        table((1..).zip(&self.answer.plans), |column| !column.key.is_empty()).csv()
     }
 
     /// As JSON; a number that is not finite is `null`.
@@ -358,6 +410,7 @@ impl SearchReport<'_> {
                 "evaluation": figures::record(&found.scenario, evaluation),
                 "command": command,
                 "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
+                "above_published": above_published(&found.scenario, &found.summary).is_some(),
             })).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
                 "gain": gain,
