@@ -48,7 +48,7 @@ pub use layer::LayerWork;
 pub use layer::PerSublayer;
 pub use layer::Sublayer;
 pub use rates::peak;
-pub use rates::{Factors, Rates};
+pub use rates::{FUSED_SOFTMAX_BATCH, Factors, Rates};
 
 #[cfg(test)]
 mod tests;

@@ -79,7 +79,7 @@ pub struct Rates<'a> {
 
 /// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
 /// must be a multiple of it (NVIDIA/Megatron-LM, `fused_softmax.py`, `is_kernel_available`).
-const FUSED_SOFTMAX_BATCH: u32 = 4;
+pub const FUSED_SOFTMAX_BATCH: u32 = 4;
 
 impl<'a> Rates<'a> {
     /// The rates of a scenario with what-if factors.

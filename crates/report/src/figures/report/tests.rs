@@ -60,6 +60,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         devices: scenario.devices(),
         tokens_per_step: 524_288.0,
         step_time: Seconds::new(0.5),
+        last_rank: 0,
         tokens_per_s_per_device: 16_384.0,
         model_flops: FlopPerSecond::new(571e12),
         hardware_flops: FlopPerSecond::new(600e12),
