@@ -17,7 +17,8 @@ use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
 use crate::app::views::{ANY_PLAN, View, ViewSpec};
-use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_interop::runs_in::{missing, runs_in};
 use shardscope_report::figures::{Figure, folded, plan_words};
 
 pub use question::PlanQuestion;
@@ -108,8 +109,19 @@ impl BestView {
             rank: at + 1,
             found: answer.plans[at].clone(),
             alike: alike.len(),
+            runs_in: runs_in(&answer.plans[at].scenario),
+            beyond: None,
         };
-        self.rows = folded(&answer.plans).into_iter().map(row).collect();
+        let count = answer.plans.len();
+        let beyond = |(at, found): (usize, &EvaluatedPlan)| PlanRow {
+            rank: count + 1 + at,
+            found: found.clone(),
+            alike: 0,
+            runs_in: Vec::new(),
+            beyond: missing(&found.scenario),
+        };
+        let beyond = answer.beyond.iter().enumerate().map(beyond);
+        self.rows = folded(&answer.plans).into_iter().map(row).chain(beyond).collect();
         self.answer = answer;
         self.sort_by(self.sort);
     }

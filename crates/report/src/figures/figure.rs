@@ -175,7 +175,7 @@ pub const METRICS: [Figure; 14] = [
 ];
 
 /// Figures by which scenarios are compared side by side.
-pub const COMPARED: [Figure; 14] = [
+pub const COMPARED: [Figure; 15] = [
     Figure::StepTime,
     Figure::ModelFlops,
     Figure::TokensPerSecond,
@@ -187,6 +187,7 @@ pub const COMPARED: [Figure; 14] = [
     Figure::Devices,
     Figure::TotalTokens,
     Figure::Days,
+    Figure::DaysWithFailures,
     Figure::DeviceHours,
     Figure::Cost,
     Figure::Energy,

@@ -7,6 +7,7 @@ use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
 use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
+use shardscope_interop::runs_in;
 use shardscope_library::command;
 use shardscope_report::figures::{Figure, safety_words};
 
@@ -82,7 +83,7 @@ impl PlanQuestion {
         }
         words.push((!self.keeps_sharding, sharding.to_owned()));
         if scenario.stack.runs.is_some() {
-            let stack = if self.any_plan { "any plan" } else { "runs on the stack" };
+            let stack = if self.any_plan { "any plan (x)" } else { "runs on the stack and in a launcher (x)" };
             words.push((!self.any_plan, stack.to_owned()));
         }
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
@@ -173,16 +174,9 @@ impl PlanQuestion {
         if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.length()) {
             limits = limits.for_at_most(most.amount, tokens);
         }
+        let launchers = if self.any_plan { Vec::new() } else { runs_in::searched(None) };
         let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
-        PlanSearch {
-            base: scenario.clone(),
-            space,
-            objective: self.objective(),
-            limits,
-            top: TOP,
-            front,
-            launchers: Vec::new(),
-        }
+        PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front, launchers }
     }
 
     /// The command line of a search that it has asked for, or of one whose plans offload because none fits otherwise.

@@ -13,6 +13,10 @@ pub struct PlanRow {
     pub found: EvaluatedPlan,
     /// How many others are the same plan with other context ranks and micro-batches, within 1 %.
     pub alike: usize,
+    /// The launchers that run it.
+    pub runs_in: Vec<&'static str>,
+    /// What the nearest launcher lacks, where it is better than the first plan and runs in none.
+    pub beyond: Option<String>,
 }
 
 /// A column.
@@ -49,11 +53,13 @@ pub enum PlanColumn {
     Fits,
     /// The time of a step.
     Step,
+    /// The launchers that run it.
+    RunsIn,
 }
 
 impl PlanColumn {
     /// In the order of the table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Rank,
         Self::Speed,
         Self::Against,
@@ -69,6 +75,7 @@ impl PlanColumn {
         Self::Spare,
         Self::Fits,
         Self::Step,
+        Self::RunsIn,
     ];
 
     /// The one before or after.
@@ -99,6 +106,7 @@ impl PlanColumn {
             Self::Spare => (summary.memory.peak - summary.memory.capacity).get(),
             Self::Fits => -chance_of_fitting(scenario, &summary.memory),
             Self::Step => summary.step_time.get(),
+            Self::RunsIn => -(row.runs_in.len() as f64),
         }
     }
 }

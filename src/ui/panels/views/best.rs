@@ -119,9 +119,10 @@ fn so_far(best: &BestView) -> String {
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, .. }) = best.chosen() else {
+    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, beyond, .. }) = best.chosen() else {
         return Vec::new();
     };
+    let missing = beyond.iter().map(|missing| Span::raw(format!("! {missing}")));
     let title = theme.style(Role::Title);
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary)).map(Amount::in_row)?;
@@ -134,8 +135,9 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         " each operator's state where it does best".to_owned()
     };
     let caveats = figures::caveats(scenario, summary);
-    let figures =
-        figures.into_iter().filter_map(figure).chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
+    let figures = missing
+        .chain(figures.into_iter().filter_map(figure))
+        .chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
         joined(std::iter::once(Span::raw(over)).chain(figures), theme, width),
@@ -226,6 +228,7 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
         PlanColumn::Rank => Aligned::Right(5),
         PlanColumn::Tensor | PlanColumn::Context | PlanColumn::Experts => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(16),
+        PlanColumn::RunsIn => Aligned::Left(24),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
         PlanColumn::Pipeline | PlanColumn::Spare | PlanColumn::Fits => Aligned::Right(7),
@@ -267,11 +270,12 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
         PlanColumn::Spare => "spare",
         PlanColumn::Fits => "fits",
         PlanColumn::Step => "step",
+        PlanColumn::RunsIn => "  runs in",
     }
 }
 
 fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
-    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout }, alike } = row;
+    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout }, alike, .. } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary));
@@ -279,6 +283,8 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
     };
     let count = |count: u32| TableCell::word(thousands(f64::from(count)));
     match column {
+        // Better than the first, and nobody runs it.
+        PlanColumn::Rank if row.beyond.is_some() => TableCell::word(format!("{mark}-")).toned(CellTone::Bad),
         PlanColumn::Rank => {
             let alike = if *alike > 0 { format!("+{alike}") } else { String::new() };
             if figures::above_published(scenario, summary).is_some() {
@@ -318,5 +324,9 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         }
         PlanColumn::Fits => figure(Figure::FitChance),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
+        PlanColumn::RunsIn => match row.runs_in.as_slice() {
+            [] => TableCell::aside("  nothing known"),
+            names => TableCell::word(format!("  {}", names.join(", "))),
+        },
     }
 }

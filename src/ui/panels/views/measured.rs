@@ -18,7 +18,7 @@ use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 use shardscope_report::figures::{
-    CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
+    CellTone, Table, apart_words, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
 };
 
 pub(super) const DRAWING: Drawing = Drawing {
@@ -86,6 +86,9 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
         lines.say(verdict);
     }
     lines.table(&hypotheses(diagnosis), &HYPOTHESES);
+    if let Some(apart) = apart_words(diagnosis) {
+        lines.say(apart);
+    }
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);

@@ -117,7 +117,7 @@ impl PlanSearch {
     ) -> PlanSearchAnswer {
         let mut run = SearchRun::new(self, Workers::many(evaluator), share);
         progress(run.answer(false, 0.0));
-        if share.part.is_none() && share.known.is_none() && run.find_first_plan() {
+        if share.part.is_none() && share.known.is_none() && run.find_first_plan(progress) {
             progress(run.answer(false, 0.0));
         }
         run.run(progress)
@@ -179,7 +179,7 @@ impl<'a> SearchRun<'a> {
     /// Finds some plan that fits, so that there is one to show at once: what has the lowest bound mostly fits nowhere. The
     /// least parallel mesh with all computed again and all sharded comes first; of experts, those that divide them over a
     /// node or more and have a pipeline. Plans are not counted: the search comes by them.
-    fn find_first_plan(&mut self) -> bool {
+    fn find_first_plan(&mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) -> bool {
         let PlanSearch { base, space, .. } = self.search;
         let most = self.recomputes.iter().copied().max_by(|one, other| one.layers().total_cmp(&other.layers()));
         let Some(recompute) = most else { return false };
@@ -192,8 +192,9 @@ impl<'a> SearchRun<'a> {
         let node = base.cluster.devices_per_node();
         let seeds = all.iter().filter(|(_, (_, mesh))| mesh.seeds_experts(node));
         for seed in seeds {
-            self.try_first(seed, Recompute::None);
-            self.try_first(seed, recompute);
+            if self.try_first(seed, recompute) | self.try_first(seed, Recompute::None) {
+                progress(self.answer(false, 0.0));
+            }
         }
         let mut first = all.iter().take(FIRST_TRIES);
         self.ranking.best().is_some() || first.any(|mesh| self.try_first(mesh, recompute))

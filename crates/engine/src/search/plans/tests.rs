@@ -163,13 +163,13 @@ fn assert_best(search: &PlanSearch) {
     assert!(objective == Objective::Memory || simulated < all.len() as u64, "bounds leave plans out");
 }
 
-/// A launcher that has neither shares of recompute, whatever stands beside them, nor tensor ranks beside a pipeline.
+/// A launcher that has no shares of recompute, whatever stands beside them, and takes one sequence at a time.
 fn launcher(name: &'static str) -> Launcher {
     fn lacks(name: &str, plan: &Scenario) -> Vec<Field> {
         let share = matches!(plan.plan.recompute, Recompute::Share(_)).then_some(Field::Recompute);
-        let both = (plan.plan.tensor > 1 && plan.plan.pipeline > 1).then_some(Field::Tensor);
+        let several = (plan.plan.micro_batch > 1).then_some(Field::MicroBatch);
         let never = (name == "never").then_some(Field::Precision);
-        share.into_iter().chain(both).chain(never).collect()
+        share.into_iter().chain(several).chain(never).collect()
     }
     Launcher {
         name,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::figures::table::{CellTone, Table, TableCell};
 use shardscope_engine::evaluate::{MemoryParts, Summary};
-use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
+use shardscope_engine::search::{CauseKind, ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
 use shardscope_engine::units::{Bytes, percent, signed, whole_percent};
 
 /// The measured memory beside the predicted one in a sentence, and the predicted parts.
@@ -47,6 +47,26 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
         format!("none explains it: none of {tried} hypotheses is within the prediction's {width}")
     };
     Some(sentence)
+}
+
+/// The commands that tell hypotheses apart which explain a run equally well; `None` where they are of one kind.
+pub fn apart_words(diagnosis: &Diagnosis) -> Option<String> {
+    let explaining = || diagnosis.hypotheses.iter().filter(|one| diagnosis.explains(one));
+    let amd = explaining().any(|one| one.candidate.scenario.cluster.device.architecture.starts_with("cdna"));
+    let has = |kind: CauseKind| explaining().any(|one| one.kind == kind);
+    let [clocks, links] = if amd {
+        ["rocm-smi --showclocks under load", "all_reduce_perf -b 1G -e 4G of rccl-tests"]
+    } else {
+        ["nvidia-smi -q -d CLOCK under load", "all_reduce_perf -b 1G -e 4G of nccl-tests"]
+    };
+    let settings = "eval with what the run's log states";
+    let told = [
+        (CauseKind::Link, format!("{links}: links")),
+        (CauseKind::Clock, format!("{clocks}: clocks")),
+        (CauseKind::Setting, format!("{settings}: settings")),
+    ];
+    let told: Vec<String> = told.into_iter().filter(|(kind, _)| has(*kind)).map(|(_, words)| words).collect();
+    (told.len() > 1 && !diagnosis.is_expected()).then(|| format!("what tells them apart: {}", told.join("; ")))
 }
 
 /// The hypotheses, the nearest first.
@@ -107,6 +127,10 @@ pub fn diagnosis(diagnosis: &Diagnosis) -> String {
     let mut text = verdict_words(diagnosis).map_or_else(String::new, |verdict| verdict + "\n");
     if !diagnosis.hypotheses.is_empty() {
         text += &hypotheses(diagnosis).text();
+    }
+    if let Some(apart) = apart_words(diagnosis) {
+        text += &apart;
+        text += "\n";
     }
     if !diagnosis.prices.is_empty() {
         text += "\n";
