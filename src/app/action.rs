@@ -229,6 +229,8 @@ pub enum Beginning {
     Trouble,
     /// Papers, or samples.
     Papers,
+    /// Software.
+    Stack,
 }
 
 /// In what form the screen is written.

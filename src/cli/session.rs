@@ -105,6 +105,10 @@ impl Session {
                 Ok(value) => opened.file.put(field, value),
                 Err(problem) => problems.push(problem),
             }
+            // Flags come in the order of the table: a size that is said comes after its cluster.
+            if field == Field::Cluster {
+                self.library.begin(&mut opened.file);
+            }
         }
         if !flags.is_empty() {
             // What a file stores is of its own scenario.

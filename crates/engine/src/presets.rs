@@ -18,6 +18,7 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::field::{Field, PresetField};
+use crate::scenario::file::ScenarioFile;
 use crate::stack::{Calibration, Runs, Stack};
 
 use by_id::ById;
@@ -177,6 +178,13 @@ impl PartialEq for Library {
 }
 
 impl Library {
+    /// Gives a file's job the devices with which its cluster begins, where that is less than whole nodes.
+    pub fn begin(&self, file: &mut ScenarioFile) {
+        if let Some(devices) = self.cluster(&file.cluster).ok().and_then(|cluster| cluster.begins_with) {
+            file.put(Field::Devices, Some(devices.into()));
+        }
+    }
+
     /// The presets that a program carries.
     pub fn of(texts: PresetTexts) -> Self {
         let entry = |(folder, id, text): &(&str, &str, &'static str)| {

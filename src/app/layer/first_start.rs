@@ -22,6 +22,7 @@ impl View for FirstStart {
                 // The line is open, so that the figure can be typed at once.
                 return vec![Effect::Close, Effect::Show(measured::SPEC.id), Effect::Open(Opening::OwnFigure)];
             }
+            Action::Begin(Beginning::Stack) => Some(Effect::Choose(Field::Stack)),
             Action::Begin(Beginning::Papers) => Some(Effect::Open(Opening::Gallery)),
             _ => return Vec::new(),
         };
@@ -53,6 +54,7 @@ mod tests {
             ("4", KeyPlace::Path),
             ("5", KeyPlace::Entry),
             ("6", KeyPlace::List),
+            ("7", KeyPlace::List),
         ] {
             let mut app = first();
             assert!(!app.stale && app.place() == KeyPlace::FirstStart, "the sample is evaluated behind the card");

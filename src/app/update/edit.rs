@@ -115,6 +115,9 @@ impl App {
         let text = value.as_ref().map_or_else(String::new, |value| field.spec().takes.show(value));
         self.mark([field]);
         self.file.put(field, value);
+        if field == Field::Cluster {
+            self.library.begin(&mut self.file);
+        }
         match resolve(&self.library, &self.file, &self.scenario) {
             Ok(scenario) => {
                 let commands = self.follow(scenario);

@@ -8,9 +8,11 @@ use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{draw_line, wrapped};
-use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::evaluate::{Evaluation, Summary, chance_of_fitting};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
+use shardscope_engine::units::{
+    Amount, Seconds, devices, percent, rounded_percent, significant, thousands, whole_percent,
+};
 use shardscope_report::figures::{self, Figure, Verdict};
 
 /// Rows that it takes on a terminal of so many.
@@ -111,7 +113,7 @@ fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<S
 /// Whether it fits, and how fast where there is room.
 fn verdict(answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
     let beside: &[Figure] = if wide { &WIDE.0 } else { &[] };
-    let verdict = in_memory(&answer.evaluation.summary, theme);
+    let verdict = in_memory(answer, wide, theme);
     std::iter::once(verdict).chain(facts(beside, answer, wide, theme)).collect()
 }
 
@@ -169,14 +171,17 @@ fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> S
     }
 }
 
-fn in_memory(summary: &Summary, theme: Theme) -> Span<'static> {
+fn in_memory(answer: &Answer, wide: bool, theme: Theme) -> Span<'static> {
+    let summary = &answer.evaluation.summary;
+    let chance = whole_percent(chance_of_fitting(&answer.scenario, &summary.memory));
+    let chance = if wide { format!(", P(fits) {chance}") } else { String::new() };
     let memory = words::of_capacity(summary.memory.peak, summary.memory.capacity);
     let (word, role) = match Verdict::new(summary) {
         Verdict::Fits => ("FITS", Role::Good),
         Verdict::Tight => ("FITS, TIGHT", Role::Warn),
         Verdict::DoesNotFit => ("DOES NOT FIT", Role::Bad),
     };
-    Span::styled(format!("{word} {memory}"), theme.style(role))
+    Span::styled(format!("{word} {memory}{chance}"), theme.style(role))
 }
 
 /// The rate with its band: `412 TFLOP/s 395–430`.

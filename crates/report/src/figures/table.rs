@@ -58,6 +58,12 @@ impl TableCell {
         Self { tone, ..self }
     }
 
+    /// The same with a mark behind it, for people.
+    #[must_use]
+    pub fn marked(self, mark: &str) -> Self {
+        Self { text: self.text + mark, ..self }
+    }
+
     pub fn text(&self) -> &str {
         &self.text
     }

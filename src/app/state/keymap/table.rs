@@ -122,7 +122,8 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("3", Action::Begin(Beginning::Cluster), "", "a cluster: choose it, or one like it")
             .key("4", Action::Begin(Beginning::Run), "", "a log, or the output of sinfo or nvidia-smi, by its path")
             .key("5", Action::Begin(Beginning::Trouble), "", "a job that is slow or out of memory")
-            .key("6", Action::Begin(Beginning::Papers), "", "the four papers, and other samples"),
+            .key("6", Action::Begin(Beginning::Papers), "", "the four papers, and other samples")
+            .key("7", Action::Begin(Beginning::Stack), "", "the software that trains: choose it, or one like it"),
         KeyPlace::CommandLines => keys
             .rows("line")
             .key("enter", Action::Take, "copy", "send it to the terminal's clipboard")

@@ -22,7 +22,7 @@ use shardscope_engine::plan::Sharded;
 use shardscope_engine::scenario::Field;
 use shardscope_engine::search::{Axis, Cell, word};
 use shardscope_engine::units::devices;
-use shardscope_report::figures::Figure;
+use shardscope_report::figures::{Figure, safety_words};
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: ViewId::MAP,
@@ -44,14 +44,15 @@ fn height(app: &App) -> u16 {
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.views.map;
     let (done, all) = map.progress();
-    let [tuned, short] = if map.sweep.tune { ["best micro-batch each, ", "tuned, "] } else { [""; 2] };
+    let safe = format!("best micro-batch each, {}, ", safety_words());
+    let [safe, tuned, short] = if map.sweep.tune { [&safe, "best micro-batch each, ", "tuned, "] } else { [""; 3] };
     let kept = map.sweep.held_sequences().map_or_else(String::new, |held| format!("{}, ", words::kept(held)));
     // Its cells may be impossible without the fields being so.
     let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
     let title = format!("{}{stale}", map.metric().title(&map.sweep));
     let count = format!("{}{done} of {all}", if map.is_complete() { "" } else { "computing " });
-    let forms =
-        [[&kept, tuned], [&kept, short], ["", short], [""; 2]].map(|before| format!("{}{count}", before.concat()));
+    let forms = [[&kept, safe], ["", safe], [&kept, tuned], [&kept, short], ["", short], [""; 2]]
+        .map(|before| format!("{}{count}", before.concat()));
     let note = roomiest(forms.into_iter().chain([format!("{done}/{all}")]), &title, area);
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(map, inside);

@@ -18,7 +18,7 @@ use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 use shardscope_report::figures::{
-    CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
+    CellTone, Table, apart_words, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
 };
 
 pub(super) const DRAWING: Drawing = Drawing {
@@ -32,9 +32,15 @@ pub(super) const DRAWING: Drawing = Drawing {
 const HYPOTHESES: [Aligned; 4] =
     [Aligned::Indented(1, 46), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 11)];
 
-/// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
-const PRICES: [Aligned; 5] =
-    [Aligned::Indented(1, 36), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
+/// A choice, its peak, what it saves or costs of memory, and of time, its chance of fitting, and whether that is enough.
+const PRICES: [Aligned; 6] = [
+    Aligned::Indented(1, 36),
+    Aligned::Right(10),
+    Aligned::Right(11),
+    Aligned::Right(9),
+    Aligned::Right(8),
+    Aligned::Indented(2, 5),
+];
 
 /// The share of the gap, the constant, what it would be, how far that is, and what it means.
 const CAUSES: [Aligned; 5] =
@@ -80,6 +86,9 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
         lines.say(verdict);
     }
     lines.table(&hypotheses(diagnosis), &HYPOTHESES);
+    if let Some(apart) = apart_words(diagnosis) {
+        lines.say(apart);
+    }
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);
