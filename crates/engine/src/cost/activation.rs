@@ -2,12 +2,12 @@
 
 use std::ops::Add;
 
-use crate::model::{LatentAttention, LayerKind};
+use crate::model::{LatentAttention, LayerKind, LayerPart};
 use crate::plan::{Extent, Format, Recompute};
 use crate::scenario::{Differentiated, Layout, Scenario};
 use crate::units::{Bytes, Count};
 
-use super::adapters::{AdapterPlace, KeptInputs};
+use super::adapters::KeptInputs;
 use super::layer::{PerPiece, Piece};
 use super::rates::Rates;
 use super::repeats::{MlpRepeats, Repeats};
@@ -15,15 +15,15 @@ use super::repeats::{MlpRepeats, Repeats};
 /// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Activations {
-    /// Kept where it is computed again from its input.
+    /// Bytes that the layer keeps for backward where backward computes it again from its input.
     pub checkpoint: Bytes,
-    /// Kept where it is not.
+    /// Bytes that it keeps otherwise.
     pub layer: Bytes,
-    /// Everything that its backward reads, whatever was kept.
+    /// Bytes that its backward reads, kept since forward or computed again.
     pub whole: Bytes,
     /// Working memory of its backward: gradients of the widest intermediates.
     pub working: Bytes,
-    /// Its pieces by themselves.
+    /// Each piece of the layer alone.
     pub pieces: PerPiece<PieceActivations>,
 }
 
@@ -47,7 +47,7 @@ impl Add for PieceActivations {
 }
 
 impl Activations {
-    /// Those of a layer of which autograd records nothing, so that all of it goes with forward.
+    /// Activations of a layer of which autograd records nothing: forward frees them all.
     fn unrecorded(self) -> Self {
         let whole = |own: PieceActivations| PieceActivations { whole: own.whole, ..PieceActivations::default() };
         Self { whole: self.whole, pieces: self.pieces.map(whole), ..Self::default() }
@@ -120,8 +120,7 @@ impl Rates<'_> {
         };
         let [up, ffn] = model.mlp_widths(kind, false);
         let experts = self.expert_activations(kind, products, again.experts);
-        let [of_attention, of_mlp] =
-            [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
+        let [of_attention, of_mlp] = [LayerPart::Mixer, LayerPart::Plain].map(|part| self.kept_inputs(kind, part));
         let (products, input) = (products - 1.0 + of_mlp.second, of_mlp.second * ffn);
         let MlpRepeats { products: repeated, activation, .. } = again.mlp;
         let before = self.activation_input();
@@ -200,7 +199,7 @@ impl Rates<'_> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.load);
-        let KeptInputs { first, second, ranks, .. } = self.kept_inputs(kind, AdapterPlace::Routed);
+        let KeptInputs { first, second, ranks, .. } = self.kept_inputs(kind, LayerPart::Routed);
         let copies = self.dispatched(kind) * f64::from(model.routed_hidden());
         let (products, input) = (products - 1.0 + second, second * ffn);
         let outputs = self.tokens() * up / tensor;

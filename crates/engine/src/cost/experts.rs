@@ -40,7 +40,7 @@ pub(super) struct ExchangeCasts {
 }
 
 impl ExchangeCasts {
-    /// All of a direction.
+    /// Device time of all casts in each direction.
     pub fn sum(&self) -> PerDirection<DeviceTime> {
         PerDirection::from_fn(|direction| *self.tokens.get(direction) + *self.experts.get(direction))
     }

@@ -68,7 +68,7 @@ fn freezes(scenario: &Scenario) -> bool {
 struct Unpassed {
     /// Attention and the mixers in its place.
     mixers: Flop,
-    /// What would be computed again.
+    /// Recompute of such layers.
     recomputed: Flop,
 }
 

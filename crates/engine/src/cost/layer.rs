@@ -2,14 +2,14 @@
 
 use std::ops::{Add, Index};
 
-use crate::model::LayerKind;
+use crate::model::{LayerKind, LayerPart};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::adapters::{AdapterPlace, Parameters};
+use super::adapters::Parameters;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
@@ -100,7 +100,7 @@ struct PieceWork {
 }
 
 impl PieceWork {
-    /// The same with casts in both directions, which a repeat of forward has `again`.
+    /// Adds casts in both directions; where a repeat of forward casts `again`, to selective recompute too.
     fn with_casts(self, casts: PerDirection<DeviceTime>, again: bool) -> Self {
         let repeated = if again { casts.forward } else { DeviceTime::default() };
         Self {
@@ -110,6 +110,14 @@ impl PieceWork {
             ..self
         }
     }
+}
+
+/// Device time of the products in a part of a layer.
+#[derive(Debug, Clone, Copy)]
+struct PartWork {
+    products: PassTimes,
+    /// Part of their forward that selective recompute repeats.
+    repeated: DeviceTime,
 }
 
 /// Device time of element-wise operators in forward.
@@ -218,71 +226,60 @@ impl Rates<'_> {
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let inputs = self.attention_products(kind).map(|product| self.sliced(of, product, slices[Piece::Mixer]));
-        let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
-        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        let projection = projection.map(|product| self.sliced(of, product, slices[Piece::Mixer])).unwrap_or_default();
+        let repeats = self.repeats(kind);
+        let mlps = if self.has_expert_mesh(kind) { [Piece::Router, Piece::Experts] } else { [Piece::Mlp; 2] };
+        let pieces = [Piece::Mixer, mlps[0], mlps[1]];
+        // The products of each part, and what of their forward selective recompute repeats.
+        let mut parts = LayerPart::ALL.map(|part| {
+            let products = self.adapter_times(kind, part);
+            PartWork { products, repeated: products.forward * repeats.of_adapters(part) }
+        });
+        for one in model.matrices(kind) {
+            let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
+            let part = &mut parts[one.part as usize];
+            part.products = part.products + products;
+            part.repeated = part.repeated + products.forward * repeats.share(&one);
+        }
+        let [mixer, plain, routed] = parts;
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
-        let forward = inputs.forward + projection.forward;
-        let again = self.repeats(kind);
-        let expansions = model
-            .expansions(kind)
-            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices[Piece::Mixer]));
-        let expansions = expansions.fold(DeviceTime::default(), |all, one| all + one.forward);
         // Residuals are added again only where the products before them are computed again.
-        let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        let repeated = repeated * again.norms;
+        let norms = if repeats.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
+        let norms = norms * repeats.norms;
         let half = |there: bool, time: DeviceTime| if there { time } else { DeviceTime::default() };
         let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
         let stream = half(mixed, residual);
         let attention = PieceWork {
-            forward: forward + core.forward + stream,
-            backward: inputs.backward + core.backward + projection.backward + stream * BACKWARD_TRAFFIC,
-            weights: inputs.weights + projection.weights,
-            selective: core.forward * again.core
-                + forward * again.projections
-                + expansions * (again.expansions - again.projections)
-                + half(mixed, repeated),
+            forward: mixer.products.forward + core.forward + stream,
+            backward: mixer.products.backward + core.backward + stream * BACKWARD_TRAFFIC,
+            weights: mixer.products.weights,
+            selective: core.forward * repeats.core + mixer.repeated + half(mixed, norms),
         };
-        let [residual, repeated] = [residual, repeated].map(|time| half(passed, time));
+        let [residual, norms] = [residual, norms].map(|time| half(passed, time));
         let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| PieceWork {
             forward: products.forward + moved + ffn,
             backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
             weights: products.weights,
             selective,
         };
-        let (of_plain, of_routed) = match self.has_expert_mesh(kind) {
-            true => (slices[Piece::Router], slices[Piece::Experts]),
-            false => (slices[Piece::Mlp], slices[Piece::Mlp]),
-        };
         // Tokens are put into the order of their experts before these, and back behind them.
-        let [plain, routed] =
-            [(AdapterPlace::Mlp, of_plain), (AdapterPlace::Routed, of_routed)].map(|(place, slices)| {
-                let routed = place == AdapterPlace::Routed;
-                let products =
-                    model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
-                products
-                    .map(|product| self.sliced(of, product, slices))
-                    .fold(self.adapter_times(kind, place), PassTimes::add)
-            });
-        let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
-        let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
-        let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
+        let activations = [ffn * repeats.mlp.activation, experts_ffn * repeats.experts.activation];
+        let moved_repeated = permute * if repeats.experts.whole { 1.0 } else { 0.0 };
         let router = self.router(kind);
-        let router_again = router.forward * again.experts.products;
+        let choice_repeated = router.forward * repeats.experts.products;
         let none = PieceWork::default();
         let work = if self.has_expert_mesh(kind) {
-            let plain_again = products[0] + (repeated + activations[0]) + moved_again + router_again;
-            let routed_again = products[1] + activations[1] + moved_again;
-            let router = of_mlps(plain + router, residual + permute, ffn, plain_again);
-            let experts = of_mlps(routed, permute, experts_ffn, routed_again);
+            let router_repeated = plain.repeated + (norms + activations[0]) + moved_repeated + choice_repeated;
+            let experts_repeated = routed.repeated + activations[1] + moved_repeated;
+            let router = of_mlps(plain.products + router, residual + permute, ffn, router_repeated);
+            let experts = of_mlps(routed.products, permute, experts_ffn, experts_repeated);
             let casts = self.exchange_casts(kind);
-            let experts = experts.with_casts(casts.experts, again.experts.whole);
-            PerPiece([attention, none, router.with_casts(casts.tokens, again.experts.whole), experts])
+            let experts = experts.with_casts(casts.experts, repeats.experts.whole);
+            PerPiece([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
         } else {
-            let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
-            let all_again = products + (repeated + activations) + moved_again * 2.0 + router_again;
-            let all = of_mlps(plain + routed + router, residual + permute * 2.0, ffn + experts_ffn, all_again);
+            let (products, [plain_ffn, routed_ffn]) = (plain.repeated + routed.repeated, activations);
+            let all_repeated = products + (norms + plain_ffn + routed_ffn) + moved_repeated * 2.0 + choice_repeated;
+            let products = plain.products + routed.products + router;
+            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_repeated);
             PerPiece([attention, all, none, none])
         };
         if of == Differentiated::Nothing {
@@ -380,12 +377,12 @@ impl Rates<'_> {
             + DeviceTime::arithmetic(self.orthogonalisation(muon) / self.matmul_storage)
     }
 
-    /// What an update moves for each parameter of the plan's optimizer.
+    /// Bytes that an update by the plan's optimizer moves for each parameter.
     pub fn update_bytes(&self) -> Bytes {
         self.moved_by_update(Bytes::new(self.scenario.plan.optimizer_state()))
     }
 
-    /// What an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
+    /// Bytes that an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
     /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28. Where an average
     /// is among the state, it is taken of the updated weights, read once more; where no norm is taken, gradients are read once
     /// less than in the steps that all constants were fitted to.

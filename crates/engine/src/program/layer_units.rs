@@ -202,7 +202,7 @@ impl<'a> LayerUnit<'a> {
         }
     }
 
-    /// What the host adds to the device's time of some work by launching it.
+    /// Time by which launches of the host make some work of the device longer.
     fn delay(&self, work: DeviceTime, launches: f64) -> Seconds {
         let host = self.sum(|piece| self.costs.layer(self.kind).host[piece]);
         self.costs.rates.launch_bound(work.time, launches * host) - work.time
@@ -245,7 +245,7 @@ impl<'a> LayerUnit<'a> {
         SliceCompute { piece, exchanges: Exchanges::around_layer(self.kind) }
     }
 
-    /// What selective recompute repeats, with what that exchanges.
+    /// The compute that selective recompute repeats, with its exchanges.
     fn selected(&self) -> SliceCompute {
         if self.costs.rates.scenario.plan.recompute != Recompute::Selective {
             return SliceCompute::default();

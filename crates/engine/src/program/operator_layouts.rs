@@ -76,7 +76,7 @@ pub(super) struct OperatorLayouts<'a> {
     /// The plan's entries for operators, and which sharding each has.
     placements: &'a [Placement],
     entries: Vec<usize>,
-    /// Where each sharding has experts that have a mesh of their own.
+    /// For each sharding, the index of the one that its experts have on a mesh of their own; empty without such a mesh.
     experts: Vec<usize>,
 }
 

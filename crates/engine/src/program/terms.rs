@@ -82,7 +82,7 @@ pub(crate) struct StepTerms {
     pub contention: Share,
     /// The cost of each part without its state, and what it holds; empty where that is not enough to place them anew.
     stateless: Vec<(StageCost, Holding)>,
-    /// What its units compute and exchange.
+    /// Compute and exchanges of the stage's units.
     work: Arc<UnitWork>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct StepTerms {
 enum Holding {
     /// Parameters of a stage, by layout.
     Stage(Vec<StageParameters>),
-    /// Those of a unit that is a whole layer of a kind, or an end of the model.
+    /// Parameters of a unit that is a whole layer of a kind, or an end of the model.
     Unit(ModelPart, LayerKind),
 }
 

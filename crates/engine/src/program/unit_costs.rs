@@ -43,7 +43,7 @@ impl<'a> UnitCosts<'a> {
         Self { rates, layout, place: 0, work, collectives: rates.scenario.stack.collectives.per_layer.into(), staged }
     }
 
-    /// What a transfer under this layout follows from.
+    /// The source of a transfer under this layout, from which it is costed again on another network.
     pub(super) fn source(&self, of: NetworkTransfer) -> TransferSource {
         TransferSource { layout: self.place, of }
     }
@@ -73,7 +73,7 @@ impl<'a> UnitCosts<'a> {
         stack.copies_in_line && plan.offload.checkpoints() && !plan.offload.state()
     }
 
-    /// What a layer of a kind computes and holds.
+    /// Compute and memory of a layer of a kind.
     pub fn layer(&self, kind: LayerKind) -> &LayerCosts {
         self.work.layers.get(kind)
     }
@@ -337,8 +337,8 @@ impl<'a> UnitCosts<'a> {
     /// Whether gradients of an optimizer on the host go there unit by unit, while backward runs.
     pub(crate) fn offloads_early(&self) -> bool {
         let Scenario { plan, stack, .. } = self.rates.scenario;
-        let apart = plan.offload.optimizer() && !plan.offload.state();
-        stack.offloads_during_backward && apart && !self.staged && !self.reduces_after_backward()
+        let optimizer_alone = plan.offload.optimizer() && !plan.offload.state();
+        stack.offloads_during_backward && optimizer_alone && !self.staged && !self.reduces_after_backward()
     }
 
     /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters while the last backward runs, where

@@ -171,7 +171,7 @@ impl Exchanges {
         }
     }
 
-    /// The same with an exchange of tokens beside the piece.
+    /// Adds an exchange of tokens beside the piece.
     #[must_use]
     pub fn with_experts_beside(self, exchange: ExchangeId) -> Self {
         let [context, tensor, _] = self.beside;
@@ -263,7 +263,7 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 }
 
 impl UnitPass {
-    /// How long what it takes from the host is on its way.
+    /// Time of its copies from the host.
     pub(crate) fn fetch_time(&self, rates: &Rates<'_>) -> Seconds {
         rates.weights_copy(self.from_host - self.checkpoint) + rates.host_copy(self.checkpoint)
     }

@@ -1,4 +1,4 @@
-//! What units compute, hold of activations and exchange, wherever their state lies. Not for the passes that are made of it
+//! Compute, activations and exchanges of units, which do not depend on how the state is sharded. Not for the passes of units
 //! ([`super::unit_costs`]).
 
 use crate::cost::{
@@ -8,18 +8,18 @@ use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
 
-/// What a layer of a kind computes and holds, wherever its state lies.
+/// Compute and memory of a layer of a kind, however its state is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LayerCosts {
     pub work: LayerWork,
     /// Time of the host to launch forward.
     pub host: PerPiece<Seconds>,
     pub activations: Activations,
-    /// Its parameters, before tensor parallelism cuts them.
+    /// The layer's parameters, before tensor ranks divide them.
     pub parameters: PerPiece<Parameters>,
 }
 
-/// What an end of the model computes and holds, wherever its state lies.
+/// Compute and memory of the embedding or of the head, however their state is sharded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct EndCosts {
     pub work: PassTimes,
@@ -29,7 +29,7 @@ pub(super) struct EndCosts {
     pub weight_inputs: Bytes,
 }
 
-/// What units compute, hold of activations and exchange on the way, wherever their state lies.
+/// Compute, activations and exchanges of a model's units, however their state is sharded.
 #[derive(Debug, PartialEq)]
 pub(crate) struct UnitWork {
     pub(super) layers: PerKind<LayerCosts>,
@@ -41,7 +41,7 @@ pub(crate) struct UnitWork {
     shares_weights: bool,
 }
 
-/// What units exchange between the ranks that share their work.
+/// Transfers between the ranks that share the work of a unit.
 #[derive(Debug, PartialEq)]
 pub(super) struct UnitExchanges {
     pub tensor: TensorTransfers,
@@ -53,7 +53,7 @@ pub(super) struct UnitExchanges {
 }
 
 impl UnitWork {
-    /// The work of units by the rates of a checked scenario, whose state may lie anywhere.
+    /// The work of units at the rates of a checked scenario.
     pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
         Self {
             layers: PerKind::new(&rates.scenario.model, |kind| LayerCosts {
@@ -72,12 +72,12 @@ impl UnitWork {
         }
     }
 
-    /// Whether it is the work of a scenario too that differs in where its state lies alone.
+    /// Whether another scenario has the same work, if it differs in the sharding of the state alone.
     pub fn serves(&self, scenario: &Scenario) -> bool {
         scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights
     }
 
-    /// Makes it the work on another network; `None` where units have no longer the same exchanges.
+    /// Recomputes the exchanges on another network; `None` if other exchanges than before take time there.
     pub(super) fn retime(&mut self, rates: &Rates<'_>, layout: &Layout) -> Option<()> {
         let before = self.exchanges.take_time();
         self.exchanges = UnitExchanges::new(rates, layout);
@@ -121,7 +121,7 @@ impl UnitExchanges {
         }
     }
 
-    /// Which of them take time: the others are no tasks.
+    /// Whether each exchange takes time; one that takes none is no task.
     fn take_time(&self) -> [bool; 16] {
         let Self { tensor, keys_values: [keys_values, window], heads, experts } = self;
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;

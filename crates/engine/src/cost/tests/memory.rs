@@ -386,11 +386,12 @@ fn tensor_ranks_have_whole_what_is_not_divided() {
     scenario.plan.tensor = 8;
     close(Parameters::trained_in_all(&scenario).trained.get(), 671_026_404_352.0);
     // With sequence parallelism each rank compresses its eighth of the tokens, by all columns.
-    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    let first = scenario.model.matrices(scenario.model.kind(0)).next().expect("a matrix");
+    let compressing = rates(&scenario).matrix_product(&first);
     for (extent, expected) in [(compressing.m, 1024.0 / 8.0), (compressing.n, 2112.0), (compressing.k, 7168.0)] {
         close(extent.get(), expected);
     }
     std::sync::Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
-    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    let compressing = rates(&scenario).matrix_product(&first);
     close(compressing.m.get(), 1024.0);
 }
