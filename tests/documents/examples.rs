@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use shardscope_report::figures::METRICS;
+use shardscope_report::figures::{Figure, METRICS};
 
 use super::{Document, ROOT, commands, documents};
 
@@ -100,7 +100,7 @@ fn every_metric_is_in_the_guide() {
     let chapter = chapter("options.md");
     let listed: Vec<&str> =
         chapter.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ").map(|(word, _)| word)).collect();
-    assert_eq!(listed, METRICS.map(|metric| metric.word()));
+    assert_eq!(listed, METRICS.map(Figure::word));
 }
 
 fn keys(value: &Value, found: &mut BTreeSet<String>) {

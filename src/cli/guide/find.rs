@@ -30,42 +30,27 @@ pub(super) fn look_up(words: &[String]) -> Result<String, String> {
     let words: Vec<String> = words.iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
     let sections: Vec<Section> = CHAPTERS.iter().flat_map(sections).collect();
     let (terms, others): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.is_term);
-    let headings: Vec<_> = others.iter().filter(|section| has_all(&section.heading, &words)).collect();
-    let by_term = terms.iter().filter(|term| has_all(&term.heading, &words));
-    let by_text = terms.iter().filter(|term| !has_all(&term.heading, &words) && has_all(&term.text, &words));
-    let terms: Vec<_> = by_term.chain(by_text).collect();
-    let mut text: Vec<_> = others.iter().filter(|section| has_all(&section.text, &words)).collect();
-    text.retain(|section| !has_all(&section.heading, &words));
+    let by_heading = |section: &&&Section| has_all(&section.heading, &words);
+    let by_text = |section: &&&Section| !by_heading(section) && has_all(&section.text, &words);
+    let headings: Vec<_> = others.iter().filter(by_heading).collect();
+    let terms: Vec<_> = terms.iter().filter(by_heading).chain(terms.iter().filter(by_text)).collect();
+    let mut text: Vec<_> = others.iter().filter(by_text).collect();
     // Where the words stand more often, they are more likely what the section is about.
     text.sort_by_key(|section| Reverse(words.iter().map(|word| places(&section.text, word)).min()));
     if headings.is_empty() && terms.is_empty() && text.is_empty() {
         return Err(nothing(&words, &sections));
     }
-    let mut found = String::new();
-    let mut list = |title: &str, sections: &[&&Section]| {
-        if !sections.is_empty() {
-            let _ = writeln!(found, "{title}");
-            let lines = sections.iter().take(MOST).map(|section| line(section));
-            lines.for_each(|line| found.push_str(&line));
-            found.push('\n');
+    let mut found: String = terms.iter().take(MOST).map(|term| markdown::plain(&term.text)).collect();
+    let width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0);
+    let lists = [("Chapters and sections:", headings), ("In the text:", text)];
+    for (title, sections) in lists.iter().filter(|(_, sections)| !sections.is_empty()) {
+        let _ = writeln!(found, "{title}");
+        for section in sections.iter().take(MOST) {
+            let _ = writeln!(found, "  {:width$}  {}", section.chapter.name, section.heading);
         }
-    };
-    list("Chapters and sections:", &headings);
-    list("In the text:", &text);
-    let explained = terms.iter().take(MOST).map(|term| markdown::plain(&term.text)).collect::<String>();
-    let explained = if explained.is_empty() { explained } else { format!("{explained}\n") };
-    Ok(format!("{explained}{found}`shardscope guide CHAPTER` shows a chapter.\n"))
-}
-
-/// A section by its chapter and heading.
-fn line(section: &Section) -> String {
-    let name = section.chapter.name;
-    let title = section.chapter.title();
-    let heading = if section.heading == title { title.to_owned() } else { section.heading.clone() };
-    format!(
-        "  {name:width$}  {heading}\n",
-        width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0)
-    )
+        found.push('\n');
+    }
+    Ok(format!("{found}`shardscope guide CHAPTER` shows a chapter.\n"))
 }
 
 /// A chapter, heading by heading; of the glossary also term by term.
