@@ -11,12 +11,11 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{ColorDepth, PALETTES};
-use crate::guide::{CHAPTERS, Chapter};
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Field;
@@ -96,7 +95,7 @@ pub enum CliCommand {
     Calibrate(CalibrateArgs),
     /// List or show presets, including your own
     Presets(PresetsArgs),
-    /// Show a chapter of the guide, or list them
+    /// Show a chapter of the guide, look words up in it, or list its chapters
     Guide(GuideArgs),
     /// Print a commented config.toml
     Config(ConfigArgs),
@@ -286,17 +285,10 @@ pub struct PresetsArgs {
 /// Arguments of `guide`.
 #[derive(Debug, Args)]
 pub struct GuideArgs {
-    /// Chapter to show, on a terminal in $PAGER or less; the list of them by default
-    #[arg(value_parser = chapters())]
-    pub chapter: Option<&'static Chapter>,
-}
-
-fn chapters() -> impl TypedValueParser<Value = &'static Chapter> {
-    let values = CHAPTERS.iter().map(|chapter| PossibleValue::new(chapter.name).help(chapter.title()));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let chapter = CHAPTERS.iter().find(|chapter| chapter.name == name);
-        chapter.ok_or_else(|| format!("no chapter '{name}'"))
-    })
+    /// Chapter to show, on a terminal in $PAGER or less; or words to look up, like MFU or two clusters. The list of
+    /// chapters by default
+    #[arg(value_name = "CHAPTER|WORD")]
+    pub words: Vec<String>,
 }
 
 /// Arguments of `config`.
@@ -344,7 +336,7 @@ impl ScenarioArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Everywhere {
-    /// Threads for sweeps; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
+    /// Threads for sweeps and searches; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
     #[arg(long, hide_short_help = true, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
     pub threads: Option<u16>,
     /// Configuration file, or the folder with config.toml and presets; default: `$SHARDSCOPE_CONFIG`, or shardscope in
@@ -396,3 +388,6 @@ fn words<T: Copy + Send + Sync + 'static, const N: usize>(
         known.map(|(_, value)| *value).ok_or_else(|| format!("'{word}' is unknown"))
     })
 }
+
+#[cfg(test)]
+mod tests;

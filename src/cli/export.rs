@@ -44,7 +44,7 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
 
 /// The scenario, if the tool can run its plan; else the nearest that it can, if that is wanted.
 fn runnable(scenario: Scenario, form: ExportForm, arguments: &ExportArgs) -> Result<Scenario, Failure> {
-    let lacking = form.lacking(arguments.target_version.as_deref(), &scenario);
+    let lacking = form.lacking(arguments.target_version.as_deref(), &scenario, arguments.nearest);
     let Some(lacking) = lacking.map_err(|problem| refused(&[problem], &arguments.input))? else { return Ok(scenario) };
     let words = lacking.nearest_in_words();
     match (words, lacking.nearest) {
@@ -52,12 +52,14 @@ fn runnable(scenario: Scenario, form: ExportForm, arguments: &ExportArgs) -> Res
             output::warning(&format!("the nearest plan that {} has: {words}", form.name()));
             Ok(nearest.scenario)
         }
+        // What it does otherwise than planned is said with the file.
+        _ if lacking.refused.is_empty() => Ok(scenario),
         (Some(words), _) => {
             let fix = format!("the nearest that it has: {words}; --nearest writes it");
-            let lacks = lacking.lacks.into_iter().map(|lack| Problem { fix: fix.clone(), ..lack });
+            let lacks = lacking.refused.into_iter().map(|lack| Problem { fix: fix.clone(), ..lack });
             Err(refused(&lacks.collect::<Vec<_>>(), &arguments.input))
         }
-        (None, _) => Err(refused(&lacking.lacks, &arguments.input)),
+        (None, _) => Err(refused(&lacking.refused, &arguments.input)),
     }
 }
 

@@ -563,3 +563,17 @@ fn what_makes_a_step_longer_that_should_shorten_it_is_explained() {
     );
     assert_eq!(one.get("setbacks"), None);
 }
+
+/// Six heads of a device and one sequence are no multiple of the four that Megatron's fused softmax takes; two sequences are
+/// twelve. The host then launches fewer kernels, so that twice the work takes less time: the report says why.
+#[test]
+fn a_softmax_that_is_not_fused_is_said() {
+    let home = Home::new();
+    let of = |micro_batch: u32| {
+        // 12 heads over 2 tensor ranks.
+        let job = "--hardware a100-80gb-dgx --model mpt-760m --stack deepspeed-zeropp-2023 --nodes 2 --tp 2";
+        home.run(&format!("eval {job} --micro-batch {micro_batch} --format json")).json(0)["caveats"].to_string()
+    };
+    assert_contains(&of(1), &["softmax is not fused", "1 x 6 (--micro-batch, --tp)"]);
+    assert!(!of(2).contains("softmax is not fused"));
+}

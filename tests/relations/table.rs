@@ -7,7 +7,8 @@ use shardscope_engine::plan::{
 };
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search;
-use shardscope_engine::units::Money;
+use shardscope_engine::stack::Attention;
+use shardscope_engine::units::{Bytes, Money};
 
 use super::Holds::{Between, Of};
 use super::run::{Run, same};
@@ -26,6 +27,16 @@ fn needs_no_more(with: &Run, without: &Run) -> Verdict {
 
 fn takes_no_longer(with: &Run, without: &Run) -> Verdict {
     at_most("step", with.step(), without.step(), ANOMALY)
+}
+
+/// What few nodes have whole, experts or all of a stage, more nodes may shard, and so gather.
+fn fits_but_for_gathers(few: &Run, more: &Run) -> Verdict {
+    let gathered = [few, more].map(|run| run.summary.memory.parts.gathered.get());
+    let needed = more.memory() - (gathered[1] - gathered[0]).max(0.0);
+    let capacity = more.scenario.capacity().get();
+    holds(!few.summary.fits || needed <= capacity * (1.0 + IN_FLIGHT), || {
+        format!("{needed} of {capacity} bytes are needed")
+    })
 }
 
 fn still_fits(one: &Run, other: &Run) -> Verdict {
@@ -178,9 +189,9 @@ pub const RELATIONS: &[Relation] = &[
     },
     Relation {
         name: "more nodes keep what fits",
-        // A second copy is of what is sharded, and experts that one node has whole are sharded on two.
+        // A second copy is of what is sharded.
         among: |run| run.summary.fits && run.scenario.plan.sharding.secondary.is_none(),
-        holds: Between([DRAWN, twice_the_devices], still_fits),
+        holds: Between([DRAWN, twice_the_devices], fits_but_for_gathers),
     },
     Relation {
         name: "full recompute needs no more memory than none",
@@ -198,7 +209,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation {
         name: "full recompute is no faster than none",
         // Pages that have room again need not move.
-        among: |run| keeps_layers(run) && is_at_home(run) && !run.scenario.plan.paged_optimizer,
+        among: |run| keeps_layers(run) && !run.scenario.plan.paged_optimizer,
         holds: Between(
             [
                 |scenario| scenario.plan.recompute = Recompute::None,
@@ -255,7 +266,8 @@ pub const RELATIONS: &[Relation] = &[
     },
     Relation {
         name: "larger micro-batches take more time and no less memory",
-        among: counts_work,
+        // Two sequences may have a fused softmax where one has none.
+        among: |run| counts_work(run) && run.scenario.attention() != Attention::FusedSoftmax,
         holds: Between([DRAWN, |scenario| scenario.plan.micro_batch *= 2], grows),
     },
     Relation {
@@ -265,7 +277,7 @@ pub const RELATIONS: &[Relation] = &[
     },
     Relation {
         name: "adapters of a higher rank take more time and no less memory",
-        among: ANY,
+        among: counts_work,
         holds: Between(
             [
                 |scenario| adapters(scenario, 16),
@@ -458,17 +470,18 @@ fn grows(less: &Run, more: &Run) -> Verdict {
     takes_no_longer(less, more).and(at_most("memory", less.memory(), more.memory(), IN_FLIGHT))
 }
 
-/// No stages, which are balanced anew where layers take another time; and no average on the host. Its copy may be what the step
-/// waits for, and gradients that are ready later, when the host averages, leave it the whole link.
+/// No stages, which are balanced anew where layers take another time; and nothing that crosses the host's link. Its copies may be
+/// what the step waits for, and what they have not moved yet lies on the device.
 fn counts_work(run: &Run) -> bool {
-    run.scenario.plan.pipeline == 1 && run.scenario.plan.ema != Ema::Host
+    run.scenario.plan.pipeline == 1 && run.scenario.plan.ema != Ema::Host && is_at_home(run)
 }
 
 /// The device keeps no more than another one has in all: copies take other transfers' time, so that more of what is in flight
-/// may meet.
+/// may meet. Gradients beside a state on the host are all in flight.
 fn keeps_no_more(away: &Run, home: &Run) -> Verdict {
     let parts = &away.summary.memory.parts;
-    let kept = away.memory() - (parts.gathered + parts.communication).get();
+    let gradients = if away.scenario.plan.offload.state() { parts.gradients } else { Bytes::ZERO };
+    let kept = away.memory() - (parts.gathered + parts.communication + gradients).get();
     at_most("memory but for what is in flight", kept, home.memory(), IN_FLIGHT)
 }
 
@@ -476,11 +489,10 @@ fn is_at_home(run: &Run) -> bool {
     run.scenario.plan.offload == Offload::None
 }
 
-/// No stages, which are balanced anew where layers cost something else; and what layers keep is on the device, where a layer
-/// that is computed again is as a whole.
+/// No stages, which are balanced anew where layers cost something else; and what layers keep is on the device, where a layer that
+/// is computed again is as a whole, and no gradients wait for the host's link.
 fn keeps_layers(run: &Run) -> bool {
-    let plan = &run.scenario.plan;
-    plan.pipeline == 1 && plan.offload != Offload::Activations
+    run.scenario.plan.pipeline == 1 && is_at_home(run)
 }
 
 fn on_one_node(scenario: &mut Scenario) {

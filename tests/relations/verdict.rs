@@ -9,9 +9,9 @@ pub type Verdict = Result<(), String>;
 pub const ROUNDING: f64 = 1e-9;
 
 /// Tasks are started as soon as they can be, in a fixed order: one that ends sooner may let a less urgent one take a stream or
-/// a link first, and so end the step later (Graham, "Bounds on multiprocessing timing anomalies", 1969). The largest of 5,000
-/// scenarios was 1.8 %.
-pub const ANOMALY: f64 = 0.03;
+/// a link first, and so end the step later (Graham, "Bounds on multiprocessing timing anomalies", 1969). The largest of
+/// 40,000 scenarios was 6.3 %, of state on a host whose copies share links with gathers.
+pub const ANOMALY: f64 = 0.08;
 
 /// Where times change, so does how many units meet at the peak whose weights are gathered, or whose gradients wait to be reduced:
 /// one or two, each of a small part of the model. The most in 5,000 scenarios was 2.6 %.

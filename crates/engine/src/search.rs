@@ -34,7 +34,7 @@ pub use candidate::Candidate;
 pub use diagnosis::{CauseKind, Change, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
 pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, pool, pool_beginning_with};
 pub use grid::{Best, GridRow, GridSearch};
-pub use nearest::{NearestPlan, nearest_plan, nearest_possible};
+pub use nearest::{Lacking, NearestPlan, nearest_plan, nearest_possible};
 pub use part::WorkPart;
 pub use published::{Comparison, PublishedComparison, compare};
 pub use strategies::{StrategyOutcome, outcomes, strategies, with_strategy};

@@ -2,12 +2,13 @@
 //! the disk.
 
 use crate::FileText;
-use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::evaluate::{Summary, Workspace};
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 
 use super::fsdp2::{self, Names};
+use super::plans::lacks::{AskedPlan, AskedTool, LackedField};
 use super::plans::{self, JobWishes, PlanTarget};
 use super::trace::RankTrace;
 
@@ -58,16 +59,38 @@ impl ExportForm {
         }
     }
 
-    /// What a version of the tool, or the newest, lacks of a scenario's plan; `None` where it lacks nothing.
-    pub fn lacking(self, version: Option<&str>, scenario: &Scenario) -> Result<Option<LackingPlan>, Problem> {
-        let Self::Plan(target) = self else { return Ok(None) };
-        let runs = target.runs(target.version(version)?).unwrap_or_default();
-        let lacks = scenario.lacks_of(target.name(), &runs);
-        if lacks.is_empty() {
+    /// The tool in a version, or in the newest that is known; `None` for what no tool runs.
+    fn asked(self, version: Option<&str>) -> Result<Option<AskedTool>, Problem> {
+        match self {
+            Self::Plan(target) => target.version(version).map(|version| Some(target.asked(version))),
+            Self::Modules(_) => known(version).map(|()| Some(fsdp2::ASKED)),
+            Self::Trace => Ok(None),
+        }
+    }
+
+    /// What a version of the tool, or the newest, lacks of a scenario's plan, with the nearest plan where the tool refuses
+    /// it, or where one is wanted; `None` where it lacks nothing.
+    pub fn lacking(
+        self,
+        version: Option<&str>,
+        scenario: &Scenario,
+        nearest_wanted: bool,
+    ) -> Result<Option<LackingPlan>, Problem> {
+        let Some(tool) = self.asked(version)? else { return Ok(None) };
+        let lacking = |scenario: &Scenario| {
+            let Ok(job) = scenario.checked() else { return Default::default() };
+            let asked = AskedPlan::new(job);
+            let (refused, otherwise): (Vec<LackedField>, _) = tool.lacks(&asked).partition(|lack| lack.fix.is_some());
+            [refused, otherwise]
+        };
+        let fields = |lacks: Vec<LackedField>| lacks.into_iter().map(|lack| lack.field).collect::<Vec<_>>();
+        let [refused, otherwise] = lacking(scenario);
+        if refused.is_empty() && otherwise.is_empty() {
             return Ok(None);
         }
-        let nearest = nearest_plan(scenario, target.name(), &runs, &mut Workspace::default());
-        Ok(Some(LackingPlan { lacks, nearest }))
+        let nearest = || nearest_plan(scenario, &|plan| lacking(plan).map(fields), &mut Workspace::default());
+        let nearest = if nearest_wanted || !refused.is_empty() { nearest() } else { None };
+        Ok(Some(LackingPlan { refused: refused.into_iter().filter_map(LackedField::into_problem).collect(), nearest }))
     }
 
     /// The files of a scenario's plan, for a version of the tool or the newest that is known.
@@ -93,20 +116,29 @@ impl ExportForm {
     }
 }
 
-/// A plan that a tool cannot run.
+/// A plan that a tool cannot run as planned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LackingPlan {
-    /// Each part that the tool lacks.
-    pub lacks: Vec<Problem>,
-    /// The nearest plan that it has, where one fits.
+    /// Each part for which the tool refuses it; none where it runs the plan otherwise than planned.
+    pub refused: Vec<Problem>,
+    /// The nearest plan that it runs as planned, where one fits.
     pub nearest: Option<NearestPlan>,
 }
 
 impl LackingPlan {
-    /// The nearest plan in words: `recompute 0.45 -> full, 3.4 s a step at 40.1 GiB`.
+    /// The nearest plan in words, and what it costs: `recompute 0.45 -> full: 3.1 s -> 3.4 s a step, peak 52.3 GiB -> 40.1
+    /// GiB, which fits`.
     pub fn nearest_in_words(&self) -> Option<String> {
-        let NearestPlan { summary, changes, .. } = self.nearest.as_ref()?;
-        Some(format!("{}, {} a step at {}", changes.join(", "), summary.step_time, summary.memory.peak))
+        let NearestPlan { summary, before, changes, .. } = self.nearest.as_ref()?;
+        let was = |figure: fn(&Summary) -> String| before.as_ref().map_or_else(String::new, |it| figure(it) + " -> ");
+        let [time, peak] = [|it: &Summary| it.step_time.to_string(), |it: &Summary| it.memory.peak.to_string()];
+        let (before_time, before_peak) = (was(time), was(peak));
+        let changes = changes.join(", ");
+        Some(format!(
+            "{changes}: {before_time}{} a step, peak {before_peak}{}, which fits",
+            time(summary),
+            peak(summary)
+        ))
     }
 }
 

@@ -9,8 +9,10 @@ mod names;
 mod spec;
 
 use crate::FileText;
-use shardscope_engine::plan::{Accumulation, Format, Plan};
-use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::plan::{Accumulation, Format, Offload, Plan};
+use shardscope_engine::scenario::{Field, Problem, Scenario};
+
+use super::plans::lacks::{AskedPlan, AskedTool, Gap, LackedField, Meets, ToolTable};
 
 pub use names::Names;
 pub use spec::Fsdp2Spec;
@@ -31,32 +33,19 @@ impl Fsdp2Spec {
 
 /// The specification of a scenario, or why it cannot be for FSDP2.
 pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
-    let layout = scenario.layout()?;
-    let plan = &scenario.plan;
-    let alone = [("tensor", layout.tensor), ("context", layout.context), ("pipeline", layout.pipeline)];
-    let problems: Vec<Problem> =
-        alone.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, _)| not_alone(name)).collect();
-    if !problems.is_empty() {
-        return Err(problems);
+    let asked = AskedPlan::new(scenario.checked()?);
+    let (layout, plan) = (*asked.layout(), &scenario.plan);
+    let (refused, otherwise): (Vec<LackedField>, Vec<LackedField>) =
+        ASKED.lacks(&asked).partition(|lack| lack.fix.is_some());
+    if !refused.is_empty() {
+        return Err(refused.into_iter().filter_map(LackedField::into_problem).collect());
     }
     let wire = plan.sharding.wire;
     let reduce = scenario.reduction_format(wire.gradients);
-    let (modules, mut notes) = modules::modules(scenario, &layout, names);
-    if wire.weights.quantised() || wire.gradients.quantised() {
-        notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
-    }
-    if plan.precision.is_low() {
-        notes.push("FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned());
-    }
-    if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
-        notes.push("of what lives on the host only the whole state is taken over".to_owned());
-    }
-    if plan.accumulation == Accumulation::Layered && plan.accumulate > 1 {
-        notes.push(
-            "FSDP2 takes micro-batches one after the other, not layer by layer: it moves the state for each of them"
-                .to_owned(),
-        );
-    }
+    let (modules, of_modules) = modules::modules(scenario, &layout, names);
+    // Where a module lies otherwise, its own path is named.
+    let others = otherwise.into_iter().filter(|lack| lack.field != Field::Strategy || of_modules.is_empty());
+    let notes = of_modules.iter().cloned().chain(others.map(|lack| lack.what)).collect();
     Ok(Fsdp2Spec {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -74,12 +63,74 @@ pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Ve
     })
 }
 
-fn not_alone(name: &str) -> Problem {
-    Problem {
-        field: format!("plan.{name}"),
-        what: format!("FSDP2 shards data-parallel ranks alone, and {name} parallelism is not exported"),
-        fix: "choose 1".to_owned(),
-    }
+/// The script, for questions on what it lacks.
+pub(crate) const ASKED: AskedTool = AskedTool { name: "fsdp2", version: VERSION, runs: None, table: &TABLE };
+
+/// What the specification says and the script applies, and what FSDP2 does otherwise.
+const TABLE: ToolTable = ToolTable {
+    keys: &[],
+    also: Some(&[
+        &[Field::Recompute, Field::Precision, Field::Offload, Field::Reshard, Field::Hpz, Field::Reduction],
+        &[Field::Qwz, Field::Qgz, Field::Accumulation, Field::Tensor, Field::Context, Field::Pipeline],
+        // The loop around it is the user's own.
+        &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Devices, Field::Optimizer],
+    ]),
+    gaps: &[
+        not_alone(Field::Tensor, |asked, _| asked.layout().tensor > 1, |_, _| not_exported("tensor")),
+        not_alone(Field::Context, |asked, _| asked.layout().context > 1, |_, _| not_exported("context")),
+        not_alone(Field::Pipeline, |asked, _| asked.layout().pipeline > 1, |_, _| not_exported("pipeline")),
+        Gap::sentence(
+            Field::Strategy,
+            |asked, _| modules::layouts(&asked.job).any(|placed| modules::otherwise(&placed).is_some()),
+            |asked, _| {
+                modules::layouts(&asked.job).find_map(|it| modules::otherwise(&it)).unwrap_or_default().to_owned()
+            },
+        ),
+        Gap::sentence(
+            Field::Qwz,
+            |asked, _| asked.plan().sharding.wire.weights.quantised(),
+            |_, _| QUANTISED.to_owned(),
+        ),
+        Gap::sentence(
+            Field::Qgz,
+            |asked, _| {
+                let wire = asked.plan().sharding.wire;
+                wire.gradients.quantised() && !wire.weights.quantised()
+            },
+            |_, _| QUANTISED.to_owned(),
+        ),
+        Gap::sentence(
+            Field::Precision,
+            |asked, _| asked.plan().precision.is_low(),
+            |_, _| "FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned(),
+        )
+        .alone(),
+        Gap::sentence(
+            Field::Offload,
+            |asked, _| !matches!(asked.plan().offload, Offload::None | Offload::State),
+            |_, _| "of what lives on the host only the whole state is taken over".to_owned(),
+        )
+        .alone(),
+        Gap::sentence(
+            Field::Accumulation,
+            |asked, _| asked.plan().accumulation == Accumulation::Layered && asked.plan().accumulate > 1,
+            |_, _| {
+                "FSDP2 takes micro-batches one after the other, not layer by layer: it moves the state for each of them"
+                    .to_owned()
+            },
+        ),
+    ],
+};
+
+const QUANTISED: &str = "FSDP2 does not quantise what travels: it moves more bytes than planned";
+
+/// Parallelism that the script refuses.
+const fn not_alone(field: Field, meets: Meets, says: fn(&AskedPlan<'_>, &'static str) -> String) -> Gap {
+    Gap::sentence(field, meets, says).alone().refused(|| "choose 1".to_owned())
+}
+
+fn not_exported(name: &str) -> String {
+    format!("FSDP2 shards data-parallel ranks alone, and {name} parallelism is not exported")
 }
 
 /// PyTorch's name of a format; what it has none for travels in the storage format.

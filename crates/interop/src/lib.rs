@@ -15,6 +15,7 @@ pub mod out_of_memory;
 pub mod plans;
 pub mod report;
 pub mod runs;
+pub mod runs_in;
 pub mod topology;
 mod torchtitan;
 pub mod trace;

@@ -12,6 +12,7 @@ mod fine_tuners;
 mod free_layers;
 mod frozen;
 mod harmless;
+pub(crate) mod lacks;
 mod launcher;
 mod megatron;
 mod refusals;
@@ -49,6 +50,7 @@ use settings::ToolSettings;
 pub use exported::ExportedPlan;
 
 pub use exported::{PlanTarget, export};
+pub use lacks::LackedField;
 pub use sbatch::{JobLauncher, JobWishes};
 
 /// A scenario that was read from a launcher's configuration.

@@ -164,7 +164,7 @@ impl List {
             let file = file::parse(&entry.text).ok();
             let words = file.map(|file| [file.about, file.look].into_iter().flatten().collect::<Vec<_>>().join(" "));
             let open = Effect::OpenPreset(entry.id.clone());
-            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, &entry.name, open) }
+            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, entry.name(), open) }
         };
         Self::new("Gallery", library.entries(Kind::Scenario).map(item).collect(), "")
     }
@@ -200,7 +200,7 @@ impl List {
         let behind = Item::new("the scenario behind this box", "type what was measured of it", then(None));
         let presets = library
             .entries(Kind::Scenario)
-            .map(|entry| Item::new(&entry.id, &entry.name, then(Some(Effect::OpenPreset(entry.id.clone())))));
+            .map(|entry| Item::new(&entry.id, entry.name(), then(Some(Effect::OpenPreset(entry.id.clone())))));
         Self::new("What ran?", [file, behind].into_iter().chain(presets).collect(), "")
     }
 

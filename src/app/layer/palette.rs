@@ -52,13 +52,13 @@ fn set(field: Field, inputs: &Inputs, scenario: &Scenario) -> Item {
 /// Every preset scenario to open, and every other preset to give to its field.
 pub fn presets(library: &Library) -> Vec<Item> {
     let scenarios = library.entries(Kind::Scenario).map(|entry| {
-        let name = format!("open {}: {}", entry.id, entry.name);
+        let name = format!("open {}: {}", entry.id, entry.name());
         Item::new(name, Kind::Scenario.word(), Effect::OpenPreset(entry.id.clone())).called([&entry.id])
     });
     let of_fields = Field::all().filter_map(|field| Some((field, Kind::from_field(field)?)));
     let given = of_fields.flat_map(|(field, kind)| {
         library.entries(kind).map(move |entry| {
-            let name = format!("set {} to {}: {}", field.spec().label, entry.id, entry.name);
+            let name = format!("set {} to {}: {}", field.spec().label, entry.id, entry.name());
             Item::new(name, kind.word(), Effect::Give(field, entry.id.clone()))
                 .called([entry.id.clone(), format!("{} {}", field.spec().label, entry.id)])
         })

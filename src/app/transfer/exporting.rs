@@ -53,12 +53,12 @@ impl ExportQuestion {
     /// Writes the files.
     pub fn answer(&self, watch: &Watch) -> ExportOutcome {
         let job = JobWishes { time: self.time, ..JobWishes::default() };
-        let lacking = self.form.lacking(None, &self.scenario).ok().flatten();
+        let lacking = self.form.lacking(None, &self.scenario, self.consent.nearest).ok().flatten();
         let nearest =
             lacking.as_ref().and_then(|lacking| Some((lacking.nearest_in_words()?, lacking.nearest.as_ref()?)));
         let (scenario, notes) = match (&lacking, nearest) {
             (Some(lacking), Some((words, _))) if !self.consent.nearest => {
-                return ExportOutcome::Lacking(lacking.lacks.iter().map(|lack| lack.what.clone()).collect(), words);
+                return ExportOutcome::Lacking(lacking.refused.iter().map(|lack| lack.what.clone()).collect(), words);
             }
             (_, Some((words, nearest))) => (&nearest.scenario, vec![format!("the nearest plan: {words}")]),
             _ => (&self.scenario, Vec::new()),

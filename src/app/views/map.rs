@@ -289,11 +289,11 @@ impl Map {
         }
     }
 
-    /// The map as CSV, as the command line writes it; `None` where a cell has no text.
-    fn csv(&self) -> Option<String> {
+    /// The map as CSV, as the command line writes it.
+    fn csv(&self) -> String {
         let fresh = |(cell, fresh): (&Option<Cell>, &bool)| cell.clone().filter(|_| *fresh);
         let cells: Vec<Option<Cell>> = self.cells.iter().zip(&self.fresh).map(fresh).collect();
-        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv().ok()
+        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv()
     }
 
     /// Moves the cursor as the keys of a map do; says whether it moved.
@@ -365,11 +365,10 @@ impl Map {
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
     fn copied(&self, to: fn(String) -> Command) -> Vec<Effect> {
-        let Some(text) = self.csv() else { return Vec::new() };
         let (done, all) = self.progress();
         let lacks = format!("{done} of {all} cells are computed; the others are left empty");
         let lacks = (done < all).then_some(Effect::Tell(lacks.into()));
-        lacks.into_iter().chain([Effect::Run(to(text))]).collect()
+        lacks.into_iter().chain([Effect::Run(to(self.csv()))]).collect()
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct ExpertShare {
     /// Tokens of the busiest rank's experts over the mean.
     pub load: f64,
     /// Whether experts are divided over other ranks than the rest of the model.
-    pub apart: bool,
+    pub own_mesh: bool,
 }
 
 /// The rates of one scenario.
@@ -79,7 +79,7 @@ pub struct Rates<'a> {
 
 /// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
 /// must be a multiple of it (NVIDIA/Megatron-LM, `fused_softmax.py`, `is_kernel_available`).
-const FUSED_SOFTMAX_BATCH: u32 = 4;
+pub const FUSED_SOFTMAX_BATCH: u32 = 4;
 
 impl<'a> Rates<'a> {
     /// The rates of a scenario with what-if factors.
@@ -144,7 +144,7 @@ impl ExpertShare {
             ranks: experts.ranks.into(),
             tensor: tensor.into(),
             load: experts.load(),
-            apart: experts.ranks > 1 || tensor != scenario.plan.tensor,
+            own_mesh: experts.ranks > 1 || tensor != scenario.plan.tensor,
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Summary {
     pub tokens_per_step: f64,
     /// Time of one optimizer step, on the rank that ends last.
     pub step_time: Seconds,
+    /// The pipeline rank that ends last, whose time `time`, `phases` and `traffic` divide.
+    pub last_rank: u32,
     /// Tokens per second and device.
     pub tokens_per_s_per_device: f64,
     /// Model flop per second and device (recompute not counted).

@@ -242,7 +242,9 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
 struct RunFigures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    /// Outcome of the rank that ends last.
+    /// The pipeline rank that ends last.
+    last_rank: u32,
+    /// Its outcome.
     outcome: Outcome,
     /// The scenario's flop for each token.
     flop: TokenFlop,
@@ -280,6 +282,7 @@ impl<'a> RunFigures<'a> {
         Self {
             scenario,
             layout,
+            last_rank: last as u32,
             outcome,
             flop,
             volume,
@@ -310,6 +313,7 @@ impl<'a> RunFigures<'a> {
             devices: self.layout.devices,
             tokens_per_step,
             step_time,
+            last_rank: self.last_rank,
             tokens_per_s_per_device,
             model_flops: rate(model_flop),
             hardware_flops: rate(hardware_flop),

@@ -387,7 +387,7 @@ impl Field {
     }
 
     /// Gives a plan's field a value; a field of the model changes no plan.
-    pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
+    pub(crate) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
         let taken = match self.spec().place {
             FieldPlace::Id(_) => false,
             FieldPlace::Model(_) => true,

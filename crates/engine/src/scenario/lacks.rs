@@ -28,16 +28,7 @@ impl Scenario {
 
     /// Each part of the plan that a program of this name lacks.
     pub fn lacks_of(&self, name: &str, runs: &Runs) -> Vec<Problem> {
-        let Ok(job) = self.checked() else { return Vec::new() };
-        let of_fields = Field::all().filter_map(|field| Some((field, field.lack(&job, runs)?)));
-        let of_placements = lacks_of_placements(&job, runs).into_iter().map(|lack| (Field::Strategy, lack));
-        let of_drives = lack_of_drives(&job, runs).map(|lack| (Field::Offload, lack));
-        let lacks = of_fields.chain(of_drives).chain(of_placements);
-        let lacks = lacks.map(|(field, Lack { what, known })| {
-            let fix = if known.is_empty() { FIX.to_owned() } else { format!("it has {known}") };
-            Problem::new(field.path(), format!("{name} has no {what}"), fix)
-        });
-        lacks.chain(combined::refused(&self.plan, name, runs)).collect()
+        self.checked().map_or_else(|_| Vec::new(), |job| job.lacks_of(name, runs).map(|(_, problem)| problem).collect())
     }
 
     /// Whether the stack lacks a field of this plan that the other scenario does not lack. A field that the other one
@@ -58,6 +49,29 @@ impl Scenario {
         let known = runs.shard_patterns(layout.pipeline > 1);
         let held = runs.shards_hold_context != Some(true) || optimizer.is_multiple_of(context);
         held && known.is_none_or(|known| known.iter().any(|pattern| pattern.takes(counts, levels)))
+    }
+}
+
+impl Checked<'_> {
+    /// Each part of the plan that a program of this name lacks, and the field that says it. Nothing is put into words before
+    /// it is asked for.
+    pub fn lacks_of<'a>(&'a self, name: &'a str, runs: &'a Runs) -> impl Iterator<Item = (Field, Problem)> + 'a {
+        let of_fields = Field::all().filter_map(|field| Some((field, field.lack(self, runs)?)));
+        let of_drives = || lack_of_drives(self, runs).map(|lack| (Field::Offload, lack));
+        let of_placements = || lacks_of_placements(self, runs).into_iter().map(|lack| (Field::Strategy, lack));
+        let later = std::iter::once(()).flat_map(move |()| of_drives().into_iter().chain(of_placements()));
+        let lacks = of_fields.chain(later).map(move |(field, Lack { what, known })| {
+            let fix = if known.is_empty() { FIX.to_owned() } else { format!("it has {known}") };
+            (field, Problem::new(field.path(), format!("{name} has no {what}"), fix))
+        });
+        lacks.chain(combined::refused(&self.plan, name, runs).map(|problem| (Field::ExpertOverlap, problem)))
+    }
+}
+
+impl Field {
+    /// Whether a program lacks the value that a job has of this field, whatever the job's other fields say.
+    pub fn is_lacked(self, job: &Checked<'_>, runs: &Runs) -> bool {
+        self.is_needed_alone() && self.lack(job, runs).is_some()
     }
 }
 

@@ -3,10 +3,9 @@
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::{Accumulation, Extent, Format, Offload, Plan, Precision, Recompute, Schedule};
 use crate::presets::Library;
-use crate::scenario::field::SearchRole;
+use crate::scenario::field::{SearchRole, Type};
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Field, Problem, Scenario};
-use crate::stack::Runs;
+use crate::scenario::{Edit, Field, Scenario, Value};
 
 use super::advice::Adviser;
 use super::candidate::Candidate;
@@ -26,6 +25,8 @@ pub struct NearestPlan {
     pub scenario: Scenario,
     /// Time, memory and throughput with it.
     pub summary: Summary,
+    /// Those of the plan as it was, where it can be evaluated.
+    pub before: Option<Summary>,
     /// The fields that changed, each with both values: `recompute 0.45 -> full`.
     pub changes: Vec<String>,
 }
@@ -39,11 +40,14 @@ const MOST_COMPARED: usize = 1 << 14;
 /// The most plans that are evaluated, the nearest first.
 const MOST_EVALUATED: usize = 1 << 8;
 
-/// The nearest plan that fits and that the program of this name can run; among equally near ones, the fastest. `None`
-/// where none is found, or where a field that the program lacks has no replacement. Only fields that the program lacks change,
-/// and the recompute where nothing fits otherwise.
-pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mut Workspace) -> Option<NearestPlan> {
-    nearest_of(&Replacements::new(scenario, name, runs)?, workspace).1
+/// What a program lacks of a scenario's plan: the fields for which it refuses the plan, and those that it runs otherwise.
+pub type Lacking<'a> = dyn Fn(&Scenario) -> [Vec<Field>; 2] + 'a;
+
+/// The nearest plan that fits and of which a program lacks nothing; among equally near ones, the fastest. `None` where none
+/// is found, or where a field for which the program refuses the plan has no replacement; what has none and is run otherwise
+/// stays. Only fields that the program lacks change, and the recompute where nothing fits otherwise.
+pub fn nearest_plan(scenario: &Scenario, lacking: &Lacking<'_>, workspace: &mut Workspace) -> Option<NearestPlan> {
+    nearest_of(&Replacements::new(scenario, lacking)?, workspace).1
 }
 
 /// The same, with how many plans were compared and how many evaluated.
@@ -65,9 +69,9 @@ fn nearest_of(plans: &Replacements, workspace: &mut Workspace) -> ([usize; 2], O
             best = Some((apart, plan, figures));
         }
     }
-    let found = best.map(|(_, found, summary)| {
-        let changes = changes(plans.scenario, &found);
-        NearestPlan { scenario: found, summary, changes }
+    let found = best.map(|(_, found, figures)| {
+        let (before, changes) = (summary(plans.scenario, workspace).ok(), changes(plans.scenario, &found));
+        NearestPlan { scenario: found, summary: figures, before, changes }
     });
     ([compared, evaluated], found)
 }
@@ -206,28 +210,72 @@ impl<'a> Replacement<'a> {
             }),
             Field::Hpz => Self::one(|plan| plan.sharding.secondary = None),
             Field::Strategy => Self::placed(plan),
-            _ => return None,
+            // What is as the stack has it where nothing is said.
+            Field::ExpertTensor => Self::one(|plan| plan.experts.tensor = None),
+            Field::DispatchFormat => Self::one(|plan| plan.experts.formats = None),
+            Field::GradientFormat => Self::one(|plan| plan.gradients = None),
+            Field::HostThreads => Self::one(|plan| plan.host_threads = None),
+            Field::FrozenFormat => Self::one(|plan| plan.tuning.frozen = None),
+            Field::Reshard => Self::among([true, false], |plan, again| plan.sharding.reshard_after_forward = *again),
+            field if OF_THE_TASK.contains(&field) => return None,
+            field => match field.spec().takes {
+                Type::OneOf(words) => Self::values(field, words.iter().map(|word| Value::Word(word))),
+                _ => Self::values(field, field.usual().cloned()),
+            },
+        })
+    }
+
+    /// These values of a field.
+    fn values(field: Field, values: impl IntoIterator<Item = Value>) -> Self {
+        Self::among(values, move |plan, value| {
+            // A value of the field's own table is of its type.
+            let _ = field.put_in_plan(plan, value);
         })
     }
 }
+
+/// Fields that say what is trained, on what and for how long: another value is another task.
+const OF_THE_TASK: [Field; 15] = [
+    Field::Cluster,
+    Field::Stack,
+    Field::Model,
+    Field::Nodes,
+    Field::Devices,
+    Field::MicroBatch,
+    Field::Accumulate,
+    Field::GlobalBatch,
+    Field::Sequence,
+    Field::MtpLayers,
+    Field::Train,
+    Field::LoraRank,
+    Field::LoraTargets,
+    Field::FrozenLayers,
+    Field::FrozenEnds,
+];
 
 /// The plans with which each field that a program lacks has another value: a product, of which each plan is made when it is
 /// asked for.
 struct Replacements<'a> {
     scenario: &'a Scenario,
-    name: &'a str,
-    runs: &'a Runs,
+    lacking: &'a Lacking<'a>,
     fields: Vec<Replacement<'a>>,
+    /// Fields that nothing can stand for, and that the program runs otherwise.
+    left: Vec<Field>,
 }
 
 impl<'a> Replacements<'a> {
-    fn new(scenario: &'a Scenario, name: &'a str, runs: &'a Runs) -> Option<Self> {
-        let lacks = scenario.lacks_of(name, runs);
-        let lacking = || Field::all().filter(|field| lacks_field(&lacks, *field));
-        let mut fields: Vec<(Field, Replacement)> = Vec::new();
-        for field in lacking() {
-            fields.push((field, Replacement::for_field(field, &scenario.plan)?));
+    fn new(scenario: &'a Scenario, lacking: &'a Lacking<'a>) -> Option<Self> {
+        let [refused, otherwise] = lacking(scenario);
+        let (mut fields, mut left) = (Vec::<(Field, Replacement)>::new(), Vec::new());
+        for field in Field::all().filter(|field| refused.contains(field) || otherwise.contains(field)) {
+            match Replacement::for_field(field, &scenario.plan) {
+                Some(replacement) => fields.push((field, replacement)),
+                None if refused.contains(&field) => return None,
+                None => left.push(field),
+            }
         }
+        let is_recompute = |(field, _): &(Field, _)| *field == Field::Recompute;
+        let recomputes = fields.iter().any(is_recompute);
         // Where the mesh has no choice, what else the program lacks is judged on the mesh that it has.
         let mut base = scenario.clone();
         for (_, one) in fields.iter().filter(|(_, one)| one.values.len() == 1) {
@@ -238,15 +286,15 @@ impl<'a> Replacements<'a> {
             values.retain(|value| {
                 let mut with = base.clone();
                 put(&mut with.plan, *value);
-                !lacks_field(&with.lacks_of(name, runs), *field)
+                lacking(&with).iter().all(|lacks| !lacks.contains(field))
             });
         }
         let mut fields: Vec<Replacement> = fields.into_iter().map(|(_, replacement)| replacement).collect();
-        if !lacks_field(&lacks, Field::Recompute) {
+        if !recomputes {
             let again = [None, Some(Recompute::Selective), Some(Recompute::Full)];
             fields.push(Replacement::among(again, |plan, mode| plan.recompute = mode.unwrap_or(plan.recompute)));
         }
-        Some(Self { scenario, name, runs, fields })
+        Some(Self { scenario, lacking, fields, left })
     }
 
     /// How many plans there are, possible or not.
@@ -263,12 +311,9 @@ impl<'a> Replacements<'a> {
         }
         found.settle_batch();
         let is_possible = found.layout().is_ok() && found.keeps_batch().is_ok();
-        (is_possible && found.lacks_of(self.name, self.runs).is_empty()).then_some(found)
+        let lacks_more = || (self.lacking)(&found).concat().iter().any(|field| !self.left.contains(field));
+        (is_possible && !lacks_more()).then_some(found)
     }
-}
-
-fn lacks_field(lacks: &[Problem], field: Field) -> bool {
-    lacks.iter().any(|lack| lack.field == field.path())
 }
 
 /// The distance between two plans: the number of fields that differ, and of doublings between their numbers of ranks.
@@ -303,6 +348,12 @@ mod tests {
     use super::*;
     use crate::presets::Library;
     use crate::scenario::file::parse;
+    use crate::stack::Runs;
+
+    fn lacks(scenario: &Scenario, runs: &Runs) -> Vec<Field> {
+        let job = scenario.checked().expect("a layout");
+        job.lacks_of("it", runs).map(|(field, _)| field).collect()
+    }
 
     fn scenario(library: &Library, text: &str) -> (ScenarioFile, Scenario) {
         let file = parse(text).expect("a file");
@@ -358,7 +409,8 @@ mod tests {
         let (_, scenario) = scenario(&library, text);
         let runs = scenario.stack.runs.clone().expect("limits");
         assert_eq!(scenario.lacks().len(), 1);
-        let found = nearest_plan(&scenario, "FSDP2", &runs, &mut Workspace::default()).expect("a plan");
+        let found = nearest_plan(&scenario, &|plan| [lacks(plan, &runs), Vec::new()], &mut Workspace::default())
+            .expect("a plan");
         assert_eq!(found.scenario.lacks(), []);
         assert!(found.summary.fits);
         let layout = found.scenario.layout().expect("a layout");
@@ -378,10 +430,11 @@ mod tests {
              train = \"lora\"\npaged_optimizer = true\noffload = \"checkpoints\"\nrecompute = \"full\"\n",
         );
         let runs = Runs { features: Some(Vec::new()), ..Runs::default() };
-        let lacks = scenario.lacks_of("it", &runs);
-        assert!(lacks_field(&lacks, Field::Train) && lacks_field(&lacks, Field::Tensor), "{lacks:?}");
-        assert!(Replacements::new(&scenario, "it", &runs).is_none());
-        assert_eq!(nearest_plan(&scenario, "it", &runs, &mut Workspace::default()), None);
+        let lacking = |scenario: &Scenario| [lacks(scenario, &runs), Vec::new()];
+        let found = lacks(&scenario, &runs);
+        assert!(found.contains(&Field::Train) && found.contains(&Field::Tensor), "{found:?}");
+        assert!(Replacements::new(&scenario, &lacking).is_none());
+        assert_eq!(nearest_plan(&scenario, &lacking, &mut Workspace::default()), None);
     }
 
     /// A program that lacks all of a plan that has a replacement: 7 extents of each part of the state, which has three, make
@@ -406,7 +459,8 @@ mod tests {
             ]),
             ..Runs::default()
         };
-        let plans = Replacements::new(&scenario, "it", &runs).expect("replacements");
+        let lacking = |scenario: &Scenario| [lacks(scenario, &runs), Vec::new()];
+        let plans = Replacements::new(&scenario, &lacking).expect("replacements");
         let ([compared, evaluated], found) = nearest_of(&plans, &mut Workspace::default());
         assert!(compared <= MOST_COMPARED && evaluated <= MOST_EVALUATED, "{compared} {evaluated}");
         assert!(evaluated > 0 && compared > 100, "{compared} {evaluated}");

@@ -1,7 +1,7 @@
 //! The modules of a plan: which ranges are treated alike, and how FSDP2 does that.
 
 use shardscope_engine::plan::{Extents, Layers, Operator, Recompute, Reduction, Site};
-use shardscope_engine::scenario::{Layout, Scenario};
+use shardscope_engine::scenario::{Checked, Layout, Scenario};
 
 use super::names::Names;
 use super::spec::{Module, Reduce, Reshard};
@@ -80,6 +80,21 @@ fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recomp
     Wanted { operator, extents, split, recompute }
 }
 
+/// How the state lies in all modules: as the plan has it, and where it places operators of its own.
+pub(super) fn layouts<'a>(job: &'a Checked<'_>) -> impl Iterator<Item = Layout> + 'a {
+    let own = job.plan.operators.iter().map(|placement| job.layout().placed(job, &placement.extents));
+    std::iter::once(*job.layout()).chain(own)
+}
+
+/// What FSDP2 does otherwise with the state of a module; `None` where it lies as planned.
+pub(super) fn otherwise(placed: &Layout) -> Option<&'static str> {
+    let Layout { weights, gradients, optimizer: shard, .. } = *placed;
+    if weights > 1 && weights < shard {
+        return Some("weights are sharded over the optimizer's ranks too, and gathered from there for forward");
+    }
+    (gradients > 1 && gradients < shard).then_some("gradients are reduced over the optimizer's ranks at once")
+}
+
 /// FSDP2 shards weights, gradients and optimizer state of a module over the same ranks. Weights that are to be
 /// whole are gathered once per step and kept; those that are to be sharded over fewer ranks are kept so
 /// between forward and backward.
@@ -106,15 +121,7 @@ fn as_fsdp2(
         Reduction::ShardedLast => Reduce::ShardedLast,
         Reduction::Default | Reduction::MicroBatch => Reduce::MicroBatch,
     };
-    let why = match (weights, gradients) {
-        (weights, _) if weights > 1 && weights < shard => {
-            Some("weights are sharded over the optimizer's ranks too, and gathered from there for forward")
-        }
-        (_, gradients) if gradients > 1 && gradients < shard => {
-            Some("gradients are reduced over the optimizer's ranks at once")
-        }
-        _ => None,
-    };
+    let why = otherwise(&placed);
     let module = Module {
         path: names.path(wanted.operator),
         layers,

@@ -1,6 +1,6 @@
 //! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
 
-use shardscope_engine::plan::{Extent, Offload, Precision, Recompute, Reduction, Sharded};
+use shardscope_engine::plan::{Extent, Offload, Plan, Precision, Recompute, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
@@ -8,6 +8,7 @@ use super::deepspeed;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
+use super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -298,10 +299,58 @@ pub fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &st
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["1.15.0"];
 
+/// What its file says, and what Accelerate does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS, FSDP, RESHARD],
+    also: Some(&[&[Field::Offload, Field::Reduction], &frozen::FIELDS, &adapters::FIELDS, &LEFT]),
+    gaps: &[
+        ONE_EXTENT,
+        WEIGHTS_TOO,
+        WHOLE_CONTEXT,
+        ALIKE,
+        Gap::instead(
+            Field::Offload,
+            |asked, _| asked.plan().offload.on_drives() || is_optimizer_alone(asked.plan().offload),
+            "FSDP offloads the whole state to the host's memory, or nothing of it",
+        )
+        .alone(),
+        NO_CHECKPOINTS,
+        Gap::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
+        Gap::unsaid(Field::Recompute, |asked, _| !is_sharded(asked) && asked.plan().recompute != Recompute::None),
+        UNSHARDED_REDUCTION,
+    ],
+};
+
+/// Checkpoints are there where something is computed again.
+pub(super) const NO_CHECKPOINTS: Gap = Gap::instead(
+    Field::Offload,
+    |asked, _| asked.plan().offload.checkpoints() && asked.plan().recompute == Recompute::None,
+    "without recompute there are no checkpoints to move",
+);
+
+/// FSDP alone can wait with reductions.
+pub(super) const UNSHARDED_REDUCTION: Gap = Gap::unsaid(Field::Reduction, |asked, _| {
+    let Plan { reduction, accumulate, .. } = *asked.plan();
+    !is_sharded(asked) && reduction != Reduction::Default && accumulate > 1
+});
+
+/// Whether FSDP shards anything.
+pub(super) fn is_sharded(asked: &AskedPlan<'_>) -> bool {
+    asked.fsdp2_shards().first.is_some()
+}
+
+/// Whether the optimizer's state leaves the device, and weights do not.
+pub(super) fn is_optimizer_alone(offload: Offload) -> bool {
+    offload.optimizer() && !offload.state()
+}
+
+/// What is left to the training script.
+const LEFT: [Field; 5] = [Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer];
+
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let nodes = writer.scenario.devices().div_ceil(writer.scenario.cluster.devices_per_node());
-    let shards = writer.fsdp2_shards();
+    let shards = writer.asked.fsdp2_shards();
     let context = writer.layout.context;
     // Its mesh knows no pipeline: what would be ranks of one hold copies.
     let copies = shards.copies * writer.layout.pipeline;
@@ -330,8 +379,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     if writer.plan().tuning.freezes() {
         writer.leave(&adapters::FIELDS, adapters::SCRIPT);
     }
-    writer
-        .leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);
+    writer.leave(&LEFT, SCRIPT);
     lines
 }
 
@@ -353,13 +401,7 @@ pub(super) fn leave_reduction(writer: &mut PlanWriter, to: &str) {
 fn offloaded(writer: &mut PlanWriter) -> Vec<Line> {
     let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
     let moved = offload.checkpoints() && recompute != Recompute::None;
-    if offload.on_drives() || (offload.optimizer() && !offload.state()) {
-        writer.note(Field::Offload, "FSDP offloads the whole state to the host's memory, or nothing of it");
-    } else if moved == offload.checkpoints() {
-        writer.say(Field::Offload);
-    } else {
-        writer.note(Field::Offload, "without recompute there are no checkpoints to move");
-    }
+    writer.say(Field::Offload);
     let moved = moved.then(|| Line::new(OFFLOAD_CHECKPOINTS, true));
     std::iter::once(Line::new(OFFLOAD, offload.state())).chain(moved).collect()
 }

@@ -260,9 +260,8 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
                 Line::new("use_bnb_nested_quant", true),
             ]);
         }
-        FrozenFormat::Fp8 => {
-            writer.note(Field::FrozenFormat, "not supported by transformers: bitsandbytes has nf4 and int8");
-        }
+        // bitsandbytes has no such weights.
+        FrozenFormat::Fp8 => {}
     }
     lines
 }

@@ -2,13 +2,14 @@
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{MasterWeights, Moments, Offload, Optimizer, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{MasterWeights, Moments, Offload, Optimizer, Plan, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
+use super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, ToolTable};
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, clips, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
@@ -346,9 +347,89 @@ pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolS
 /// Versions that [`write()`] is for, the newest first.
 pub(crate) const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
+/// What its file says, and what DeepSpeed does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS],
+    also: Some(&[
+        &[Field::GlobalBatch, Field::Precision, Field::MasterWeights, Field::Prefetch],
+        &[Field::Offload, Field::OffloadRatio, Field::HostPinned],
+        &LEFT,
+        &[Field::Devices],
+        &frozen::FIELDS,
+        &adapters::FIELDS,
+    ]),
+    gaps: &[
+        ONE_EXTENT,
+        ALIKE,
+        Gap::instead(
+            Field::Precision,
+            |asked, _| asked.plan().precision.is_low(),
+            "DeepSpeed computes in bf16; fp8 is the model's code",
+        )
+        .alone(),
+        Gap::instead(
+            Field::Qgz,
+            |asked, _| stage(asked) != 3 && asked.value(Field::Qgz).is_some(),
+            "gradients are quantised in stage 3 alone",
+        ),
+        Gap::sentence(
+            Field::Strategy,
+            |asked, version| {
+                let shards = asked.shards();
+                shards.copies > 1 && shards.first.is_some() && !has_mics(asked, version)
+            },
+            |asked, version| {
+                let (over, all) = (asked.shards().over, asked.layout().group());
+                format!("shards over {over} ranks: DeepSpeed {version} shards over all {all}")
+            },
+        ),
+        Gap::unsaid(Field::Prefetch, |asked, _| stage(asked) != 3 && asked.plan().prefetch != Plan::USUAL_PREFETCH),
+        Gap::instead_of(
+            Field::Offload,
+            |asked, _| offloaded(asked) != asked.plan().offload,
+            |asked, _| format!("stage {} offloads {} at most", stage(asked), offloaded(asked)),
+        ),
+        Gap::instead(
+            Field::OffloadRatio,
+            |asked, _| {
+                let divides = offloaded(asked).optimizer() && stage(asked) == 3;
+                !divides && asked.value(Field::OffloadRatio).is_some()
+            },
+            "stage 3 alone divides the update between device and host",
+        ),
+        Gap::unsaid(Field::HostPinned, |asked, _| {
+            !offloaded(asked).optimizer() && asked.value(Field::HostPinned).is_some()
+        }),
+    ],
+};
+
+/// What is left to the model's code and the training script.
+const LEFT: [Field; 3] = [Field::Recompute, Field::Optimizer, Field::Sequence];
+
+/// The stage that shards what a plan does.
+fn stage(asked: &AskedPlan<'_>) -> usize {
+    STAGES.iter().position(|first| *first == asked.shards().first).unwrap_or_default()
+}
+
+/// Whether it shards weights over a part of the ranks: MiCS went with 0.19, which refuses its key.
+fn has_mics(asked: &AskedPlan<'_>, version: &str) -> bool {
+    stage(asked) == 3 && version == "0.18"
+}
+
+/// What its stage can have on the host of what a plan has there.
+fn offloaded(asked: &AskedPlan<'_>) -> Offload {
+    let wanted = asked.plan().offload;
+    match stage(asked) {
+        0 if wanted.checkpoints() => Offload::Checkpoints,
+        0 => Offload::None,
+        1 | 2 if wanted.state() || wanted.on_drives() => Offload::Optimizer,
+        _ => wanted,
+    }
+}
+
 /// The lines of its file.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
-    let shards = writer.shards();
+    let shards = writer.asked.shards();
     let mut lines = table::write(KEYS, writer);
     let layout = writer.layout;
     if layout.tensor * layout.context * layout.pipeline == 1 {
@@ -365,27 +446,14 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
             writer.say(Field::MasterWeights);
         }
     }
-    if writer.plan().precision.is_low() {
-        writer.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
-    } else {
-        writer.say(Field::Precision);
-    }
-    let stage = STAGES.iter().position(|first| *first == shards.first).unwrap_or_default();
+    writer.say(Field::Precision);
+    let stage = stage(writer.asked);
     lines.push(Line::new(STAGE, stage));
-    if stage != 3 && writer.value(Field::Qgz).is_some() {
-        writer.note(Field::Qgz, "gradients are quantised in stage 3 alone");
+    if stage != 3 {
         lines.retain(|line| line.name != QUANTISED);
     }
-    if shards.copies > 1 && shards.first.is_some() {
-        // MiCS went with 0.19, which refuses its key.
-        if shards.first == Some(Sharded::Weights) && version == "0.18" {
-            lines.push(Line::new(MICS, shards.over));
-        } else {
-            let ranks = writer.layout.group();
-            writer
-                .notes
-                .push(format!("shards over {} ranks: DeepSpeed {version} shards over all {ranks}", shards.over));
-        }
+    if shards.copies > 1 && has_mics(writer.asked, version) {
+        lines.push(Line::new(MICS, shards.over));
     }
     if shards.first == Some(Sharded::Weights)
         && let Some(units) = writer.say(Field::Prefetch).and_then(|units| units.get::<u32>())
@@ -393,7 +461,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
         lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.largest_layer_parameters())));
     }
     write_offload(stage, &mut lines, writer);
-    writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
+    writer.leave(&LEFT, "the model's code and the training script");
     writer.leave(&[Field::Devices], "the launcher's");
     writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     if writer.plan().tuning.freezes() {
@@ -405,22 +473,10 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
 /// Weights can be offloaded by stage 3 alone, as can state to the drives, and the optimizer's state to the host by any
 /// stage that shards it.
 fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let wanted = writer.plan().offload;
-    let possible = match stage {
-        0 if wanted.checkpoints() => Offload::Checkpoints,
-        0 => Offload::None,
-        1 | 2 if wanted.state() || wanted.on_drives() => Offload::Optimizer,
-        _ => wanted,
-    };
-    if possible == wanted {
-        writer.say(Field::Offload);
-    } else {
-        writer.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
-    }
+    let possible = offloaded(writer.asked);
+    writer.say(Field::Offload);
     if possible.optimizer() && stage == 3 {
         lines.extend(writer.line("zero_optimization.offload_optimizer.ratio", Field::OffloadRatio));
-    } else if writer.value(Field::OffloadRatio).is_some() {
-        writer.note(Field::OffloadRatio, "stage 3 alone divides the update between device and host");
     }
     let device = if possible.on_drives() { "nvme" } else { "cpu" };
     for (on, object) in [(possible.optimizer(), "offload_optimizer"), (possible.state(), "offload_param")] {

@@ -11,6 +11,7 @@ use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_engine::stack::Runs;
 use shardscope_report::figures::caveats;
 
+use super::lacks::{AskedPlan, AskedTool, ToolTable};
 use super::sbatch::{self, Job, JobWishes};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
@@ -53,6 +54,8 @@ pub struct ExportedPlan {
     pub notes: Vec<String>,
     /// Fields that the file says as planned.
     pub fields: BTreeSet<Field>,
+    /// Fields that the file says in some way, or that are left to who starts the tool.
+    pub said: BTreeSet<Field>,
 }
 
 impl PlanTarget {
@@ -82,9 +85,22 @@ impl PlanTarget {
         }
     }
 
-    /// The plans that a version of it can run; any where it does not matter to the tool.
-    pub fn runs(self, version: &str) -> Option<Runs> {
-        TOOLS.get(&format!("{} {version}", self.name())).or_else(|| TOOLS.get(self.name())).cloned()
+    /// The tool in a version, for questions on what it lacks.
+    pub(crate) fn asked(self, version: &'static str) -> AskedTool {
+        let runs = TOOLS.get(&format!("{} {version}", self.name())).or_else(|| TOOLS.get(self.name()));
+        AskedTool { name: self.name(), version, runs, table: self.table() }
+    }
+
+    const fn table(self) -> &'static ToolTable {
+        match self {
+            Self::Accelerate => &accelerate::TABLE,
+            Self::Trainer => &trainer::TABLE,
+            Self::DeepSpeed => &deepspeed::TABLE,
+            Self::Megatron => &megatron::TABLE,
+            Self::Torchtitan => &torchtitan::TABLE,
+            Self::Torchtune => &torchtune::TABLE,
+            Self::Sbatch => &sbatch::TABLE,
+        }
     }
 
     /// The version that is asked for, or the newest.
@@ -108,32 +124,37 @@ pub fn export(
 ) -> Result<ExportedPlan, Vec<Problem>> {
     let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
-    if let Some(runs) = target.runs(version) {
-        let lacks = scenario.lacks_of(target.name(), &runs);
-        if !lacks.is_empty() {
-            return Err(lacks);
+    let asked = AskedPlan::new(scenario.checked()?);
+    let (mut refused, mut notes) = (Vec::new(), Vec::new());
+    for lack in target.asked(version).lacks(&asked) {
+        match lack.fix {
+            Some(fix) => refused.push(Problem::new(lack.field.path(), lack.what, fix)),
+            None => notes.push((lack.field, lack.what)),
         }
     }
-    let mut writer = PlanWriter::new(scenario, scenario.layout()?);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut writer = PlanWriter::new(&asked);
     let form = match target {
         PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut writer)),
         PlanTarget::Trainer => Written::Yaml("training_arguments.yaml", trainer::write(&mut writer)),
         PlanTarget::DeepSpeed => Written::Json(deepspeed::write(version, &mut writer)),
         PlanTarget::Megatron => Written::Script(megatron::write(&mut writer)),
         PlanTarget::Torchtitan => {
-            let lines = torchtitan::write(version, &mut writer).map_err(|problem| vec![problem])?;
+            let lines = torchtitan::write(version, &mut writer);
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
-        PlanTarget::Torchtune => {
-            Written::Yaml("torchtune.yaml", torchtune::write(&mut writer).map_err(|problem| vec![problem])?)
-        }
+        PlanTarget::Torchtune => Written::Yaml("torchtune.yaml", torchtune::write(&mut writer)),
         PlanTarget::Sbatch => {
             sbatch::say(&mut writer, &job);
             Written::Job
         }
     };
-    let fields = std::mem::take(&mut writer.own);
-    let (notes, elsewhere) = writer.rest(target.name());
+    let PlanWriter { said, own: mut fields, elsewhere, .. } = writer;
+    fields.retain(|field| notes.iter().all(|(lacked, _)| lacked != field));
+    let of_queue = (target == PlanTarget::Sbatch).then(|| job.lacks()).flatten();
+    let notes: Vec<String> = notes.into_iter().map(|(_, what)| what).chain(of_queue).collect();
     let tool = format!("{} {version}", target.name());
     let predicted = summary(scenario, &mut Workspace::default())?;
     let caveats = caveats(scenario, &predicted);
@@ -143,7 +164,7 @@ pub fn export(
         vec![Problem { field: format!("the file for {}", target.name()), what, fix }]
     };
     let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), &job).map_err(unwritable)?;
-    Ok(ExportedPlan { file, text, notes, fields })
+    Ok(ExportedPlan { file, text, notes, fields, said })
 }
 
 /// What a plan is written as.

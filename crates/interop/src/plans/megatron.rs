@@ -19,7 +19,7 @@ use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, nothing, number, only, words};
 use super::words::KnownFlags;
 
-pub(crate) use write::VERSIONS;
+pub(crate) use write::{TABLE, VERSIONS};
 
 pub use write::{script as write, text};
 
@@ -70,7 +70,7 @@ const KEYS: &[ToolKey] = &[
     nothing("overlap_grad_reduce", STACK),
     nothing("overlap_param_gather", STACK),
     nothing("use_flash_attn", STACK),
-    nothing("tp_comm_overlap", STACK),
+    words("tp_comm_overlap", Field::TensorOverlap, SWITCH),
     nothing("data_parallel_size", "it follows from the devices"),
     nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];

@@ -6,6 +6,7 @@ use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::units::Seconds;
 use shardscope_library::text::shell::ShellCode;
 
+use super::lacks::ToolTable;
 use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
@@ -76,15 +77,22 @@ impl<'a> Job<'a> {
 /// A margin over the predicted time: start-up, checkpoints and what the prediction is off by.
 const MARGIN: f64 = 1.2;
 
+/// A job says all of a plan, or leaves it to the training program.
+pub(crate) const TABLE: ToolTable = ToolTable { keys: &[], also: None, gaps: &[] };
+
+impl Job<'_> {
+    /// What its queue takes otherwise.
+    pub fn lacks(&self) -> Option<String> {
+        let Queue { partition, nodes: Some(most), .. } = self.queue? else { return None };
+        let nodes = self.ranks.nodes;
+        (*most < nodes).then(|| format!("{nodes} nodes: a job in partition {partition} has {most} at most"))
+    }
+}
+
 /// What a plan says of the job.
 pub fn say(writer: &mut PlanWriter, job: &Job<'_>) {
     for field in Field::all() {
         writer.say(field);
-    }
-    if let Some(Queue { partition, nodes: Some(most), .. }) =
-        job.queue.filter(|queue| queue.nodes < Some(job.ranks.nodes))
-    {
-        writer.notes.push(format!("{} nodes: a job in partition {partition} has {most} at most", job.ranks.nodes));
     }
     writer.elsewhere.push(match job.wishes.launcher {
         JobLauncher::Torchrun => "the plan: export it for the training program too".to_owned(),

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Compile, Offload, Optimizer, Recompute};
+use shardscope_engine::plan::{Compile, Offload, Optimizer, Plan, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
@@ -37,6 +37,39 @@ pub(crate) enum Means {
     Compiled(&'static [&'static str], Option<&'static str>),
     /// Nothing of size, time or memory, and why.
     Nothing(&'static str),
+}
+
+/// How the line of a key says the value of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// Not at all.
+    Nothing,
+    /// As the plan has it.
+    AsPlanned,
+    /// Otherwise, and how.
+    Otherwise(&'static str),
+}
+
+impl Means {
+    /// How a line says the value that a field has in a plan.
+    pub fn says(self, field: Field, value: &Value, plan: &Plan) -> Says {
+        let optimizer = |(_, own, _): &(&str, Optimizer, bool)| *own == plan.optimizer;
+        let is_said = match self {
+            Self::Number(own) => own == field,
+            Self::Words(own, words) => own == field && words.iter().any(|(_, own)| own == value),
+            Self::Optimizers(words) if field == Field::PagedOptimizer => {
+                words.iter().any(|word| optimizer(word) && word.2)
+            }
+            Self::Optimizers(words) => field == Field::Optimizer && words.iter().any(optimizer),
+            Self::Clipping => field == Field::ClipNorm,
+            Self::Compiled(_, Some(_)) if field == Field::Compile && plan.compile == Compile::Layer => {
+                return Says::Otherwise("the model is compiled as a whole");
+            }
+            Self::Compiled(_, Some(_)) => field == Field::Compile,
+            Self::Only(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
+        };
+        if is_said { Says::AsPlanned } else { Says::Nothing }
+    }
 }
 
 /// A key for a field's number.
@@ -242,11 +275,8 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
             }),
             Means::Compiled(_, Some(on)) => match writer.plan().compile {
                 Compile::Off => None,
-                what => {
+                Compile::Layer | Compile::On => {
                     writer.say(Field::Compile);
-                    if what == Compile::Layer {
-                        writer.note(Field::Compile, "the model is compiled as a whole");
-                    }
                     Some(Line::new(key.name, word(on)))
                 }
             },

@@ -3,14 +3,16 @@
 mod command;
 
 use crate::torchtitan::{MODELS, TitanModel};
+use shardscope_engine::model::Model;
 use shardscope_engine::plan::{
     Compile, Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
 };
-use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
+use super::lacks::{ALIKE, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::settings::ToolSettings;
-use super::table::{self, OFF, OFFLOADED, ToolKey, compiled, nothing, number, only, words};
+use super::table::{self, OFF, OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 use super::{fine_tuners, harmless, launcher};
 
@@ -73,7 +75,7 @@ const KEYS: &[ToolKey] = &[
     nothing("parallelism.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
     nothing("parallelism.context_parallel_load_balancer", "a plan's ranks have equal shares"),
     nothing("experimental.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
-    nothing("experimental.enable_async_tensor_parallel", "the stack says what overlaps"),
+    words("parallelism.enable_async_tensor_parallel", Field::TensorOverlap, SWITCH),
     only("experimental.enable_compiled_autograd", OFF, "a plan gathers as FSDP2 does"),
     only("activation_checkpoint.memory_budget", OFF, "say what is computed again by --recompute"),
     only("float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
@@ -88,7 +90,6 @@ const KEYS: &[ToolKey] = &[
     only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
     nothing("debug.*", "it is off"),
     nothing(EAGER, "a plan says by --cuda-graphs what they replay"),
-    nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
     only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
@@ -115,7 +116,8 @@ const OPTION: &str = "activation_checkpoint.selective_ac_option";
 const FLOAT: &str = "training.mixed_precision_param";
 
 /// What the names of 2024 became.
-const RENAMED: [(&str, &str); 9] = [
+const RENAMED: [(&str, &str); 10] = [
+    ("experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
     ("training.batch_size", LOCAL),
     ("training.data_parallel_degree", SHARD),
     ("training.data_parallel_shard_degree", SHARD),
@@ -357,20 +359,99 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// Versions that [`write()`] is for, the newest first.
 pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
-/// The lines of its file or of its command; an error where it has no such model.
-pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
-    let id = &writer.scenario.model.id;
-    let Some(TitanModel { name, flavor, .. }) = MODELS.iter().find(|model| model.exported && model.preset == id) else {
-        let known: Vec<&str> = MODELS.iter().filter(|model| model.exported).map(|model| model.preset).collect();
-        return Err(Problem {
-            field: Field::Model.path().to_owned(),
-            what: format!("torchtitan {version} has no model of the shape of '{id}'"),
-            fix: format!("choose one of {}", known.join(", ")),
-        });
-    };
-    let config = format!("{name}_{}", flavor.to_lowercase());
+/// What its file says, and what torchtitan does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS],
+    also: Some(&[
+        &[Field::Precision, Field::Compile, Field::Reshard, Field::Recompute, Field::StagesPerRank],
+        &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Devices],
+        // FSDP2 reduces gradients at each micro-batch where nothing else is said, as nothing is in `torchtitan/train.py`.
+        &[Field::Reduction],
+    ]),
+    gaps: &[
+        Gap::sentence(
+            Field::Model,
+            |asked, _| flavor(&asked.job.model).is_none(),
+            |asked, version| format!("torchtitan {version} has no model of the shape of '{}'", asked.job.model.id),
+        )
+        .alone()
+        .refused(|| {
+            let known: Vec<&str> = MODELS.iter().filter(|model| model.exported).map(|model| model.preset).collect();
+            format!("choose one of {}", known.join(", "))
+        }),
+        ONE_EXTENT,
+        WEIGHTS_TOO,
+        WHOLE_CONTEXT,
+        ALIKE,
+        Gap::instead_of(
+            Field::Precision,
+            |asked, version| {
+                asked.plan().precision != Precision::Fp8 && config_in_fp8(&asked.job.model, version).is_some()
+            },
+            |asked, version| {
+                format!("{} computes in fp8", config_in_fp8(&asked.job.model, version).unwrap_or_default())
+            },
+        )
+        .alone(),
+        Gap::instead(
+            Field::Precision,
+            |asked, version| {
+                let in_bf16 = version == "0.3.0" && config_in_fp8(&asked.job.model, version).is_none();
+                in_bf16 && asked.plan().precision.is_low()
+            },
+            "another config function switches fp8 on",
+        )
+        .alone(),
+        Gap::instead(
+            Field::Precision,
+            |asked, version| {
+                let has = matches!(asked.plan().precision, Precision::Fp8 | Precision::Fp8Current | Precision::Mxfp8);
+                version != "0.3.0" && asked.plan().precision.is_low() && !has
+            },
+            "torchtitan scales fp8 by the tensor at hand, or in blocks as mxfp8",
+        )
+        .alone(),
+        Gap::instead(
+            Field::TensorOverlap,
+            |asked, _| asked.plan().tensor_overlap && asked.plan().compile == Compile::Off,
+            "it is compiled code whose collectives run beside the products",
+        ),
+        Gap::instead_of(
+            Field::StagesPerRank,
+            |asked, _| {
+                let (layers, stages) = (asked.job.model.layers, asked.stages());
+                stages > 1 && layers.div_ceil(layers.div_ceil(stages)) != stages
+            },
+            |asked, _| {
+                let layers = asked.job.model.layers;
+                format!("torchtitan cuts {layers} layers by those of a stage, {}", layers.div_ceil(asked.stages()))
+            },
+        ),
+    ],
+};
+
+/// Its name and flavour of a model.
+fn flavor(model: &Model) -> Option<&'static TitanModel> {
+    MODELS.iter().find(|known| known.exported && known.preset == model.id)
+}
+
+/// The configuration of a model in 0.3.
+fn config(model: &TitanModel) -> String {
+    format!("{}_{}", model.name, model.flavor.to_lowercase())
+}
+
+/// The same, where it computes in fp8.
+fn config_in_fp8(model: &Model, version: &str) -> Option<String> {
+    let config = flavor(model).filter(|_| version == "0.3.0").map(config)?;
+    configured(&config, CONVERTERS).map(|_| config)
+}
+
+/// The lines of its file or of its command; none where it has no such model.
+pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
+    let Some(model) = flavor(&writer.scenario.model) else { return Vec::new() };
+    let config = config(model);
     let mut lines = if version == "0.3.0" {
-        let mut lines = vec![Line::new("module", *name), Line::new("config", config.as_str())];
+        let mut lines = vec![Line::new("module", model.name), Line::new("config", config.as_str())];
         // What the configuration says otherwise.
         lines
             .extend((writer.layout.tensor == 1 && configured(&config, TENSOR).is_some()).then(|| Line::new(TENSOR, 1)));
@@ -380,12 +461,12 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
         );
         lines
     } else {
-        vec![Line::new("model.name", *name), Line::new("model.flavor", *flavor)]
+        vec![Line::new("model.name", model.name), Line::new("model.flavor", model.flavor)]
     };
     lines.extend(table::write(KEYS, writer));
     // 0.3 has the optimizer in the configuration's function.
     lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
-    write_precision(version, &config, &mut lines, writer);
+    write_precision(version, &mut lines, writer);
     write_compile(&mut lines, writer);
     write_mesh(&mut lines, writer);
     write_batch(version, &mut lines, writer);
@@ -395,32 +476,26 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
         lines.push(Line::new(OPTION, "op"));
     }
     writer.leave(&[Field::Devices], "the launcher's");
-    Ok(lines)
+    writer.say(Field::Reduction);
+    lines
 }
 
-fn write_precision(version: &str, config: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let low = version == "0.3.0" && configured(config, CONVERTERS).is_some();
+fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let format = match writer.plan().precision {
         Precision::Fp32 => "float32",
         _ => "bfloat16",
     };
     lines.push(Line::new(FLOAT, format));
-    match (writer.plan().precision, version) {
-        (Precision::Fp8, _) if low => {}
-        _ if low => writer.note(Field::Precision, &format!("{config} computes in fp8")),
-        (precision, "0.3.0") if precision.is_low() => {
-            writer.note(Field::Precision, "another config function switches fp8 on");
-        }
-        (Precision::Fp8 | Precision::Fp8Current, _) => {
+    match writer.plan().precision {
+        // The configuration's function says how it computes.
+        _ if version == "0.3.0" => {}
+        Precision::Fp8 | Precision::Fp8Current => {
             lines.push(Line::new(CONVERTERS, vec!["quantize.linear.float8"]));
             if writer.plan().precision == Precision::Fp8Current {
                 lines.push(Line::new(FP8_RECIPE, TENSORWISE));
             }
         }
-        (Precision::Mxfp8, _) => lines.push(Line::new(CONVERTERS, vec!["quantize.linear.mx"])),
-        (precision, _) if precision.is_low() => {
-            writer.note(Field::Precision, "torchtitan scales fp8 by the tensor at hand, or in blocks as mxfp8");
-        }
+        Precision::Mxfp8 => lines.push(Line::new(CONVERTERS, vec!["quantize.linear.mx"])),
         _ => {}
     }
     writer.say(Field::Precision);
@@ -437,12 +512,12 @@ fn write_compile(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 }
 
 fn write_mesh(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let shards = writer.fsdp2_shards();
+    let shards = writer.asked.fsdp2_shards();
     let context = writer.layout.context;
     lines.push(Line::new(REPLICATE, shards.copies));
     lines.push(Line::new(SHARD, shards.over / context));
     let again = match shards.first {
-        Some(Sharded::Weights) => writer.say(Field::Reshard) != Some(Value::Switch(false)),
+        Some(Sharded::Weights) => writer.say(Field::Reshard) != Some(&Value::Switch(false)),
         Some(_) => false,
         None => return,
     };
@@ -469,14 +544,11 @@ fn write_batch(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 
 /// Stages as layers of each, the first and the last no smaller than the others.
 fn write_stages(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let (layers, stages) = (writer.scenario.model.layers, writer.stages());
+    let (layers, stages) = (writer.scenario.model.layers, writer.asked.stages());
     if stages == 1 {
         return;
     }
     let each = layers.div_ceil(stages);
-    if layers.div_ceil(each) != stages {
-        writer.note(Field::StagesPerRank, &format!("torchtitan cuts {layers} layers by those of a stage, {each}"));
-    }
     writer.say(Field::StagesPerRank);
     lines.push(Line::new(PER_STAGE, each));
     lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", 0));

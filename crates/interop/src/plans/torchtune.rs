@@ -3,13 +3,16 @@
 //! Keys are read in pytorch/torchtune 0.7.0: `recipes/configs`, `recipes/full_finetune_distributed.py`,
 //! `recipes/lora_finetune_distributed.py`.
 
+use shardscope_engine::model::Model;
 use shardscope_engine::plan::{
-    Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, Moments, Offload, Optimizer, Precision, Recompute, Sharded,
-    TrainMethod,
+    Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, Moments, Offload, Optimizer, Plan, Precision, Recompute,
+    Sharded, TrainMethod,
 };
-use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::scenario::{Field, Value};
 
+use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone};
 use super::draft::PlanDraft;
+use super::lacks::{ALIKE, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::settings::ToolSettings;
 use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
 use super::words::assigned;
@@ -253,18 +256,96 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.7.0"];
 
-/// The lines of its configuration; an error where it has no such model.
-pub fn write(writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
-    let id = &writer.scenario.model.id;
-    let Some((module, name, _)) = MODELS.iter().find(|(.., preset)| preset == id) else {
-        let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
-        known.dedup();
-        return Err(Problem {
-            field: Field::Model.path().to_owned(),
-            what: format!("torchtune has no model of the shape of '{id}'"),
-            fix: format!("choose one of {}", known.join(", ")),
-        });
-    };
+/// What its file says, and what torchtune does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS],
+    also: Some(&[
+        &[Field::Train, Field::FrozenFormat, Field::LoraTargets, Field::LoraRank],
+        &[Field::Precision, Field::MasterWeights, Field::Moments, Field::Offload, Field::Compile],
+        &[Field::GlobalBatch, Field::Devices],
+        // Gradients are reduced at each micro-batch: `recipes/full_finetune_distributed.py` never puts it off.
+        &[Field::Reduction],
+    ]),
+    gaps: &[
+        Gap::sentence(
+            Field::Model,
+            |asked, _| builder(&asked.job.model).is_none(),
+            |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
+        )
+        .alone()
+        .refused(|| {
+            let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
+            known.dedup();
+            format!("choose one of {}", known.join(", "))
+        }),
+        ONE_EXTENT,
+        WEIGHTS_TOO,
+        WHOLE_CONTEXT,
+        ALIKE,
+        Gap::instead(
+            Field::FrozenFormat,
+            |asked, _| {
+                let tuning = asked.plan().tuning;
+                tuning.freezes() && matches!(tuning.frozen_format(), FrozenFormat::Fp8 | FrozenFormat::Int8)
+            },
+            "its weights are frozen in bf16, or in nf4",
+        ),
+        Gap::instead(
+            Field::LoraTargets,
+            |asked, _| {
+                let tuning = asked.plan().tuning;
+                let mlp = OF_MLP.into_iter().filter(|target| tuning.targets.has(*target)).count();
+                let attention = MATRICES.iter().filter(|(target, _)| tuning.targets.has(*target)).count();
+                let whole = mlp == 0 || mlp == OF_MLP.len();
+                tuning.freezes() && !(whole && attention + mlp == tuning.targets.modules().count())
+            },
+            "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
+        ),
+        Gap::instead(
+            Field::Precision,
+            |asked, _| !matches!(asked.plan().precision, Precision::Fp32 | Precision::Bf16),
+            "its recipes train in bf16 or fp32",
+        )
+        .alone(),
+        Gap::sentence(
+            Field::MasterWeights,
+            |asked, _| asked.plan().copies_weights(),
+            |_, _| "master weights in fp32: it updates weights of 16 bits as they are".to_owned(),
+        ),
+        Gap::sentence(
+            Field::Moments,
+            |asked, _| {
+                let Plan { moments, precision, optimizer, .. } = *asked.plan();
+                let own = if precision == Precision::Fp32 { Moments::Fp32 } else { Moments::Bf16 };
+                moments != own && optimizer != Optimizer::Adam8bit
+            },
+            |asked, _| format!("moments {}: they have the format of the weights", asked.plan().moments),
+        ),
+        NO_CHECKPOINTS,
+        Gap::instead(
+            Field::Offload,
+            |asked, _| is_optimizer_alone(asked.plan().offload),
+            "FSDP2 has all of the state on the host, or none",
+        )
+        .alone(),
+        Gap::instead(Field::Compile, |asked, _| asked.plan().compile == Compile::Layer, "the loss is compiled too")
+            .alone(),
+        Gap::instead(
+            Field::Tensor,
+            |asked, _| asked.layout().tensor > 1 && asked.plan().tuning.freezes(),
+            "its recipe of adapters has no tensor ranks",
+        ),
+    ],
+};
+
+/// The builder of a model.
+fn builder(model: &Model) -> Option<(&'static str, &'static str, &'static str)> {
+    MODELS.into_iter().find(|(.., preset)| *preset == model.id)
+}
+
+/// The lines of its configuration; none where it has no such model.
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let Some((module, name, _)) = builder(&writer.scenario.model) else { return Vec::new() };
     let mut lines = write_model(module, name, writer);
     lines.extend(table::write(KEYS, writer));
     write_precision(&mut lines, writer);
@@ -272,22 +353,17 @@ pub fn write(writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
     let compile = writer.plan().compile;
     lines.push(Line::new("compile", compile != Compile::Off));
     writer.say(Field::Compile);
-    if compile == Compile::Layer {
-        writer.note(Field::Compile, "the loss is compiled too");
-    }
-    let shards = writer.fsdp2_shards();
+    writer.say(Field::Reduction);
+    let shards = writer.asked.fsdp2_shards();
     let context = writer.layout.context;
     lines.push(Line::new(REPLICATE, shards.copies));
     lines.push(Line::new(SHARD, shards.over / context));
-    if writer.layout.tensor > 1 && writer.plan().tuning.freezes() {
-        writer.note(Field::Tensor, "its recipe of adapters has no tensor ranks");
-    }
     writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
     writer.leave(&[Field::Devices], "`tune run --nproc_per_node`");
     writer
         .elsewhere
         .push("tokenizer, checkpointer and data: those of the configuration that `tune cp` copies".to_owned());
-    Ok(lines)
+    lines
 }
 
 fn write_model(module: &str, name: &str, writer: &mut PlanWriter) -> Vec<Line> {
@@ -297,25 +373,12 @@ fn write_model(module: &str, name: &str, writer: &mut PlanWriter) -> Vec<Line> {
     if !tuning.freezes() {
         return vec![builder("")];
     }
-    let quantized = match tuning.frozen_format() {
-        FrozenFormat::Nf4 => writer.say(Field::FrozenFormat).is_some(),
-        FrozenFormat::Bf16 => {
-            writer.say(Field::FrozenFormat);
-            false
-        }
-        FrozenFormat::Fp8 | FrozenFormat::Int8 => {
-            writer.note(Field::FrozenFormat, "its weights are frozen in bf16, or in nf4");
-            false
-        }
-    };
+    writer.say(Field::FrozenFormat);
+    let quantized = tuning.frozen_format() == FrozenFormat::Nf4;
     let has = |target: LoraTarget| tuning.targets.has(target);
     let attention: Vec<&str> = MATRICES.iter().filter(|(target, _)| has(*target)).map(|(_, name)| *name).collect();
     let mlp = OF_MLP.into_iter().all(has);
-    let written = attention.len() + if mlp { OF_MLP.len() } else { 0 };
     writer.say(Field::LoraTargets);
-    if written != tuning.targets.modules().count() {
-        writer.note(Field::LoraTargets, "it has adapters at q, k, v and o one by one, and at all of the MLP or none");
-    }
     let mut lines = vec![builder(if quantized { "qlora_" } else { "lora_" })];
     lines.push(Line::new(ATTENTION, attention));
     lines.push(Line::new(MLP, mlp));
@@ -331,22 +394,8 @@ fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         _ => "bf16",
     };
     lines.push(Line::new(DTYPE, format));
-    if matches!(plan.precision, Precision::Fp32 | Precision::Bf16) {
-        writer.say(Field::Precision);
-    } else {
-        writer.note(Field::Precision, "its recipes train in bf16 or fp32");
-    }
-    let whole = plan.precision == Precision::Fp32;
-    if plan.copies_weights() {
-        writer.notes.push("master weights in fp32: it updates weights of 16 bits as they are".to_owned());
-    } else if !whole {
-        writer.say(Field::MasterWeights);
-    }
-    let moments = if whole { Moments::Fp32 } else { Moments::Bf16 };
-    if plan.moments == moments {
-        writer.say(Field::Moments);
-    } else if plan.optimizer != Optimizer::Adam8bit {
-        writer.notes.push(format!("moments {}: they have the format of the weights", plan.moments));
+    for field in [Field::Precision, Field::MasterWeights, Field::Moments] {
+        writer.say(field);
     }
 }
 
@@ -354,11 +403,5 @@ fn write_offload(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
     lines.push(Line::new(STATE, offload.state()));
     lines.push(Line::new(CHECKPOINTS, offload.checkpoints() && recompute != Recompute::None));
-    match offload {
-        Offload::Checkpoints | Offload::All if recompute == Recompute::None => {
-            writer.note(Field::Offload, "without recompute there are no checkpoints to move");
-        }
-        Offload::Optimizer => writer.note(Field::Offload, "FSDP2 has all of the state on the host, or none"),
-        _ => drop(writer.say(Field::Offload)),
-    }
+    writer.say(Field::Offload);
 }

@@ -1,15 +1,19 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Reduction, Sharded, TrainMethod};
+use shardscope_engine::plan::{
+    Extent, FrozenFormat, Offload, Optimizer, Precision, Recompute, Reduction, Sharded, TrainMethod,
+};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate;
+use super::accelerate::UNSHARDED_REDUCTION;
 use super::adapters::{self, FUSED};
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::fine_tuners;
 use super::frozen;
 use super::harmless;
+use super::lacks::{ALIKE, Gap, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
@@ -376,19 +380,44 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 
+/// What its file says, and what the Trainer does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS, FSDP],
+    also: Some(&[
+        &[Field::Precision, Field::Tensor, Field::Context, Field::GlobalBatch, Field::Devices, Field::Sequence],
+        &[Field::Reduction],
+        &frozen::FIELDS,
+        &adapters::FIELDS,
+    ]),
+    gaps: &[
+        ONE_EXTENT,
+        WEIGHTS_TOO,
+        ALIKE,
+        Gap::instead(
+            Field::Precision,
+            |asked, _| asked.plan().precision.is_low(),
+            "the Trainer computes in bf16; fp8 is Accelerate's to switch on",
+        )
+        .alone(),
+        Gap::instead(
+            Field::FrozenFormat,
+            |asked, _| asked.plan().tuning.freezes() && asked.plan().tuning.frozen_format() == FrozenFormat::Fp8,
+            "not supported by transformers: bitsandbytes has nf4 and int8",
+        ),
+        Gap::unsaid(Field::Offload, |asked, _| asked.shards().first.is_none() && asked.plan().offload != Offload::None),
+        UNSHARDED_REDUCTION,
+    ],
+};
+
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
-    let shards = writer.shards();
+    let shards = writer.asked.shards();
     let format = writer.plan().precision;
     let mut lines = vec![Line::new("output_dir", "output")];
     for own in [Precision::Bf16, Precision::Fp16] {
         lines.push(Line::new(own.word(), own.storage() == format.storage()));
     }
-    if format.is_low() {
-        writer.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
-    } else {
-        writer.say(Field::Precision);
-    }
+    writer.say(Field::Precision);
     let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
     writer.leave(&[Field::Tensor, Field::Context], mesh);
     if shards.copies > 1 && shards.first.is_some() {
@@ -398,7 +427,6 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
     if let Some(first) = shards.first {
         if first != Sharded::Weights {
-            writer.notes.push("FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned());
             lines.push(inside(Line::new("reshard_after_forward", false)));
         }
         lines.push(Line::new("fsdp", true));

@@ -229,6 +229,7 @@ fn summary() -> Summary {
         // 384 devices x 8 micro-batches x 2048 tokens.
         tokens_per_step: 6_291_456.0,
         step_time: ms(6840.0),
+        last_rank: 0,
         tokens_per_s_per_device: 6_291_456.0 / 6.84 / 384.0,
         model_flops: FlopPerSecond::new(57.1e12),
         hardware_flops: FlopPerSecond::new(74.2e12),

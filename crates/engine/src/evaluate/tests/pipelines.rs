@@ -168,6 +168,9 @@ proptest! {
         let parts = compute + exposed + bubble + optimizer + other;
         prop_assert!((parts - summary.step_time).get().abs() <= 1e-9 * summary.step_time.get());
         prop_assert!(exposed <= communication);
+        let ends = |rank: u32| trace.spans.iter().filter(move |span| span.rank == rank).map(|span| span.end);
+        let ended = ends(summary.last_rank).fold(Seconds::ZERO, Seconds::max);
+        prop_assert!((ended - summary.step_time).get().abs() <= 1e-9 * ended.get(), "the last rank ends with the step");
         let kept: Vec<f64> = workspace.state_bytes().collect();
         for (rank, kept) in kept.iter().enumerate() {
             let last = trace.memory.iter().rfind(|point| point.rank as usize == rank);

@@ -35,9 +35,22 @@ impl Field {
         Some(Idle { field: self, why: rule.why.of_plan(plan), fix: rule.fix })
     }
 
+    /// Whether its value counts in every plan, and alone says what the plan is.
+    pub fn counts_alone(self) -> bool {
+        let of_several = matches!(self, Self::Reduction | Self::Accumulation | Self::Schedule | Self::FrozenEnds);
+        !of_several && !self.is_in_sharding() && self.spec().idle.iter().all(Option::is_none)
+    }
+
     /// Whether a program has the feature that other values than the default need; true where they need none.
     pub(crate) fn is_offered(self, runs: &Runs) -> bool {
         !matches!(self.spec().need, Some(Need::Feature(feature, ..)) if !runs.has(feature))
+    }
+
+    /// Whether what it needs follows from its value alone.
+    pub(in crate::scenario) const fn is_needed_alone(self) -> bool {
+        // Without a pipeline no schedule counts, and no modules count but under selective recompute.
+        let of_several = matches!(self, Self::Schedule | Self::RecomputeModules);
+        !of_several && matches!(self.spec().need, Some(Need::Feature(_, _, None) | Need::Listed(_)))
     }
 
     /// What a program lacks for the field's value in a job; `None` where it runs it.

@@ -10,8 +10,9 @@ use shardscope_engine::plan::{
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
+use super::super::lacks::{ALIKE, AskedPlan, Gap, ONE_EXTENT, Shards, ToolTable};
 use super::super::table;
-use super::super::writer::{Line, PlanWriter, Shards};
+use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
 use super::{
@@ -22,9 +23,136 @@ use super::{
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
 
+/// What its arguments say, and what Megatron-LM does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS],
+    also: Some(&[
+        &[Field::Offload, Field::HostPinned, Field::GlobalBatch, Field::Accumulate, Field::Devices],
+        &[Field::Precision, Field::GradientFormat, Field::CudaGraphs, Field::Capacity],
+        &[Field::Dispatcher, Field::DispatchFormat],
+        &[Field::StagesPerRank, Field::Schedule, Field::Recompute, Field::RecomputeModules, Field::Reshard],
+    ]),
+    gaps: &[
+        ONE_EXTENT,
+        ALIKE,
+        Gap::sentence(
+            Field::Model,
+            |asked, _| takes_more(&asked.job.model).any(|(takes, _)| takes),
+            |asked, _| {
+                let more = takes_more(&asked.job.model).filter(|(takes, _)| *takes).map(|(_, what)| what);
+                let more = more.collect::<Vec<_>>().join(", ");
+                format!("model {}: {more} take further arguments", asked.job.model.id)
+            },
+        )
+        .alone(),
+        Gap::sentence(
+            Field::Model,
+            |asked, _| asked.job.model.mamba.is_some_and(|mamba| (mamba.conv, mamba.chunk) != (MAMBA_CONV, MAMBA_CHUNK)),
+            |asked, _| {
+                let (conv, chunk) = asked.job.model.mamba.map(|mamba| (mamba.conv, mamba.chunk)).unwrap_or_default();
+                format!(
+                    "model {}: MambaMixer takes convolutions of {MAMBA_CONV} tokens and chunks of {MAMBA_CHUNK}, not {conv} and \
+                     {chunk}",
+                    asked.job.model.id
+                )
+            },
+        )
+        .alone(),
+        Gap::sentence(
+            Field::Sequence,
+            |asked, _| positions(asked) < asked.plan().sequence,
+            |asked, _| {
+                let rows = positions(asked);
+                format!("sequence {}: the model's table has {rows} positions, and gets more", asked.plan().sequence)
+            },
+        )
+        .alone(),
+        Gap::unsaid(Field::DispatchFormat, |asked, _| {
+            asked.plan().experts.formats.is_some_and(|formats| ways(formats).is_none())
+        })
+        .alone(),
+        Gap::instead(
+            Field::Schedule,
+            |asked, _| asked.layout().pipeline > 1 && !asked.plan().effective_schedule().rules().alternates,
+            "Megatron-LM runs 1f1b, or interleaved with several stages on a rank",
+        ),
+        Gap::unsaid(Field::Offload, |asked, _| {
+            let offload = asked.plan().offload;
+            !matches!(offload, Offload::None | Offload::Optimizer) && !offload.activations()
+        })
+        .alone(),
+        Gap::instead(
+            Field::Offload,
+            |asked, _| asked.plan().offload.activations() && asked.plan().recompute != Recompute::None,
+            "activations go to the host where nothing is computed again",
+        ),
+        Gap::unsaid(Field::HostPinned, |asked, _| {
+            !asked.plan().offload.optimizer() && asked.value(Field::HostPinned).is_some()
+        }),
+        Gap::instead_of(
+            Field::Recompute,
+            |asked, _| layers_again(asked).is_some_and(|layers| (layers - layers.round()).abs() > 1e-9),
+            |asked, _| {
+                let whole = layers_again(asked).unwrap_or_default().round();
+                format!("{whole} whole layers of each stage are computed again")
+            },
+        ),
+        Gap::unsaid(Field::Reshard, |asked, _| asked.value(Field::Reshard) == Some(&Value::Switch(false))),
+        Gap::instead(
+            Field::TensorOverlap,
+            |asked, _| asked.plan().tensor_overlap && !asked.job.stack.sequence_parallel,
+            "its collectives overlap where sequences are split over tensor ranks",
+        ),
+    ],
+};
+
+/// Parts of a model that take further arguments than are written.
+fn takes_more(model: &Model) -> impl Iterator<Item = (bool, &'static str)> {
+    let alone = model.pattern.is_some();
+    let narrower = model.experts.is_some_and(|experts| experts.latent.is_some());
+    let shared =
+        model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some());
+    let parts = [
+        (model.latent.is_some(), "its attention's compressed keys and values"),
+        (model.window.is_some(), "the window of its attention"),
+        (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
+        (model.indexer.is_some(), "its sparse attention (--experimental-attention-variant dsa)"),
+        (!alone && narrower, "its experts' narrower tokens (--moe-latent-size)"),
+        (model.output_gate, "the gate of its attention's output"),
+        (model.value_head.is_some(), "its heads of values, of a size of their own"),
+        (model.biases.is_some(), "its own set of biases"),
+        (model.norms != 2, "its norms per layer"),
+        (model.qk_norm == QkNorm::Width, "its norm over all heads"),
+        (!alone && shared, "its shared experts and dense layers"),
+    ];
+    parts.into_iter()
+}
+
+/// The formats of the two ways that may be in 8 bits; `None` where others are asked for.
+fn ways(DispatchFormats { dispatch, combine }: DispatchFormats) -> Option<[Format; 2]> {
+    let ways = [dispatch.forward, combine.backward];
+    let known = ways.iter().all(|way| matches!(way, Format::Bf16 | Format::Fp8));
+    (known && [dispatch.backward, combine.forward] == [Format::Bf16; 2]).then_some(ways)
+}
+
+/// Layers of each stage that a share of all computes again: half of 32 layers in 2 x 2 stages are the first 4 of each.
+fn layers_again(asked: &AskedPlan<'_>) -> Option<f64> {
+    let Recompute::Share(share) = asked.plan().recompute else { return None };
+    Some(share * f64::from(asked.job.model.layers) / f64::from(asked.stages()))
+}
+
+/// The longest sequence, or the rows of the table of learned positions.
+fn positions(asked: &AskedPlan<'_>) -> u32 {
+    let model = &asked.job.model;
+    match model.positions {
+        Positions::Learned => model.position_rows.unwrap_or(model.sequence),
+        Positions::Computed => asked.plan().sequence,
+    }
+}
+
 /// The lines of its arguments, and what its environment needs.
 pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
-    let mut lines = of_model(&writer.scenario.model, writer);
+    let mut lines = of_model(&writer.scenario.model);
     lines.extend(table::write(KEYS, writer));
     lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
@@ -39,7 +167,8 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     }
     lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
     writer.say(Field::Accumulate);
-    lines.push(positions(&writer.scenario.model, writer));
+    let sequence = writer.plan().sequence;
+    lines.push(Line::new("max_position_embeddings", positions(writer.asked).max(sequence)));
     if writer.layout.tensor > 1 && writer.scenario.stack.sequence_parallel {
         lines.push(Line::new("sequence_parallel", true));
     }
@@ -81,7 +210,7 @@ const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES ";
 /// What each layer is, where they are one thing each.
 const PATTERN: &str = "hybrid_layer_pattern";
 
-fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
+fn of_model(model: &Model) -> Vec<Line> {
     let mut lines: Vec<Line> = [
         ("num_layers", model.layers),
         ("hidden_size", model.hidden),
@@ -118,11 +247,10 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
             lines.push(Line::new(name, count));
         }
     }
-    let alone = model.pattern.is_some();
     if let Some(pattern) = &model.pattern {
         lines.retain(|line| line.name != "num_layers");
         lines.push(Line::new(PATTERN, letters(pattern, model.layers)));
-        write_mamba(model, &mut lines, writer);
+        lines.extend(mamba(model));
         for (name, count) in model.experts.into_iter().flat_map(|experts| {
             [("moe_shared_expert_intermediate_size", experts.shared_ffn), ("moe_latent_size", experts.latent)]
         }) {
@@ -130,31 +258,6 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
         }
         // Its MLPs have no gate, and squared ReLUs.
         lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
-    }
-    let own = [
-        (model.latent.is_some(), "its attention's compressed keys and values"),
-        (model.window.is_some(), "the window of its attention"),
-        (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
-        (model.indexer.is_some(), "its sparse attention (--experimental-attention-variant dsa)"),
-        (
-            !alone && model.experts.is_some_and(|experts| experts.latent.is_some()),
-            "its experts' narrower tokens (--moe-latent-size)",
-        ),
-        (model.output_gate, "the gate of its attention's output"),
-        (model.value_head.is_some(), "its heads of values, of a size of their own"),
-        (model.biases.is_some(), "its own set of biases"),
-        (model.norms != 2, "its norms per layer"),
-        (model.qk_norm == QkNorm::Width, "its norm over all heads"),
-        (
-            !alone
-                && model
-                    .experts
-                    .is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some()),
-            "its shared experts and dense layers",
-        ),
-    ];
-    for (_, what) in own.into_iter().filter(|(there, _)| *there) {
-        writer.notes.push(format!("model {}: {what} take further arguments", model.id));
     }
     lines
 }
@@ -165,32 +268,11 @@ fn letters(pattern: &LayerPattern, layers: u32) -> String {
 }
 
 /// The state space of layers that have one.
-fn write_mamba(model: &Model, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let Some(Mamba { heads, head, state, groups, conv, chunk }) = model.mamba else { return };
-    for (name, count) in
+fn mamba(model: &Model) -> Vec<Line> {
+    let counts = |Mamba { heads, head, state, groups, .. }| {
         [("mamba_num_heads", heads), ("mamba_head_dim", head), ("mamba_state_dim", state), ("mamba_num_groups", groups)]
-    {
-        lines.push(Line::new(name, count));
-    }
-    if (conv, chunk) != (MAMBA_CONV, MAMBA_CHUNK) {
-        writer.notes.push(format!(
-            "model {}: MambaMixer takes convolutions of {MAMBA_CONV} tokens and chunks of {MAMBA_CHUNK}, not {conv} and {chunk}",
-            model.id
-        ));
-    }
-}
-
-/// The longest sequence, or the rows of the table of learned positions.
-fn positions(model: &Model, writer: &mut PlanWriter) -> Line {
-    let sequence = writer.plan().sequence;
-    let rows = match model.positions {
-        Positions::Learned => model.position_rows.unwrap_or(model.sequence),
-        Positions::Computed => sequence,
     };
-    if rows < sequence {
-        writer.notes.push(format!("sequence {sequence}: the model's table has {rows} positions, and gets more"));
-    }
-    Line::new("max_position_embeddings", rows.max(sequence))
+    model.mamba.map(counts).into_iter().flatten().map(|(name, count)| Line::new(name, count)).collect()
 }
 
 fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
@@ -234,15 +316,10 @@ fn write_dispatch(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         }
     }
     writer.say(Field::Dispatcher);
-    let Some(formats) = experts.formats else { return };
-    let DispatchFormats { dispatch, combine } = formats;
-    let known = [dispatch.forward, combine.backward].iter().all(|way| matches!(way, Format::Bf16 | Format::Fp8));
-    if known && [dispatch.backward, combine.forward] == [Format::Bf16; 2] {
-        let word = |format: Format| if format == Format::Fp8 { NARROW } else { format.word() };
-        let ways = [(DISPATCHED, dispatch.forward), (COMBINED_BACK, combine.backward)];
-        lines.extend(ways.map(|(name, format)| Line::new(name, word(format))));
-        writer.say(Field::DispatchFormat);
-    }
+    let Some(ways) = experts.formats.and_then(ways) else { return };
+    let word = |format: Format| if format == Format::Fp8 { NARROW } else { format.word() };
+    lines.extend([DISPATCHED, COMBINED_BACK].into_iter().zip(ways).map(|(name, way)| Line::new(name, word(way))));
+    writer.say(Field::DispatchFormat);
 }
 
 fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
@@ -258,11 +335,7 @@ fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 
 fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     lines.extend(writer.line("num_virtual_stages_per_pipeline_rank", Field::StagesPerRank));
-    match writer.value(Field::Schedule) {
-        None => {}
-        Some(_) if writer.plan().schedule.rules().alternates => drop(writer.say(Field::Schedule)),
-        Some(_) => writer.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
-    }
+    writer.say(Field::Schedule);
 }
 
 /// Activations on the host, of all layers but the last: more are refused, as is recompute beside them.
@@ -270,35 +343,24 @@ fn write_activations(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     if !writer.plan().offload.activations() {
         return;
     }
-    if writer.plan().recompute == Recompute::None {
-        writer.say(Field::Offload);
-    } else {
-        writer.note(Field::Offload, "activations go to the host where nothing is computed again");
-    }
+    writer.say(Field::Offload);
     lines.push(Line::new(LAYERS_ON_HOST, writer.scenario.model.layers.saturating_sub(1)));
 }
 
 fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let layers = writer.scenario.model.layers;
-    let stages = writer.stages();
+    writer.say(Field::Recompute);
     let (granularity, method) = match writer.plan().recompute {
-        Recompute::None => return drop(writer.say(Field::Recompute)),
+        Recompute::None => return,
         Recompute::Selective => ("selective", None),
         Recompute::Full => ("full", Some(("uniform", 1))),
-        Recompute::Share(share) => {
-            // Half of 32 layers in 2 x 2 stages: the first 4 layers of each.
-            let of_stage = share * f64::from(layers) / f64::from(stages);
-            let whole = of_stage.round();
-            if (of_stage - whole).abs() > 1e-9 {
-                writer.note(Field::Recompute, &format!("{whole} whole layers of each stage are computed again"));
-            }
+        Recompute::Share(_) => {
+            let whole = layers_again(writer.asked).unwrap_or_default().round();
             if whole < 1.0 {
-                return drop(writer.say(Field::Recompute));
+                return;
             }
             ("full", Some(("block", whole as u64)))
         }
     };
-    writer.say(Field::Recompute);
     lines.push(Line::new("recompute_granularity", granularity));
     let modules = writer.plan().repeated_modules();
     if !modules.is_of_stack() {
@@ -313,7 +375,7 @@ fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 
 /// Says whether it is FSDP.
 fn write_sharding(lines: &mut Vec<Line>, writer: &mut PlanWriter) -> bool {
-    let Shards { first, copies, .. } = writer.shards();
+    let Shards { first, copies, .. } = writer.asked.shards();
     if first.is_none() {
         return false;
     }

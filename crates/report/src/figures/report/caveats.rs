@@ -1,12 +1,12 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
-use shardscope_engine::cost::{self, Factors, Rates};
+use shardscope_engine::cost::{self, FUSED_SOFTMAX_BATCH, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{CudaGraphs, Ema, Module, Offload, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
-use shardscope_engine::stack::{Beyond, ProcessLauncher};
+use shardscope_engine::stack::{Attention, Beyond, ProcessLauncher};
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
@@ -154,6 +154,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(pageable(scenario))
         .chain(moved_pages(scenario, summary))
         .chain(idle_core(scenario))
+        .chain(unfused(scenario))
         .chain(graphs(scenario))
         .chain(noted)
         .chain(fp8)
@@ -191,6 +192,20 @@ fn idle_core(scenario: &Scenario) -> Option<String> {
     let again = scenario.plan.repeated_modules().has(Module::CoreAttention) && scenario.attention().flash();
     again.then(|| {
         "module core_attn frees nothing beside flash attention, which keeps no scores: leave it out".to_owned()
+    })
+}
+
+/// That softmax is not fused, where the stack would fuse it and its kernel does not take the shape.
+fn unfused(scenario: &Scenario) -> Option<String> {
+    let refused = scenario.attention() == Attention::FusedSoftmax
+        && Rates::new(scenario, &Factors::default()).attention == Attention::Plain;
+    refused.then(|| {
+        format!(
+            "softmax is not fused: its kernel takes sequences x heads of a device in multiples of {FUSED_SOFTMAX_BATCH}, and \
+             here they are {} x {} (--micro-batch, --tp)",
+            scenario.plan.micro_batch,
+            scenario.model.heads / scenario.plan.tensor.max(1)
+        )
     })
 }
 

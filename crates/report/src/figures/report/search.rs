@@ -328,7 +328,7 @@ impl SearchReport<'_> {
     }
 
     /// As CSV, a line for each plan.
-    pub fn csv(&self) -> Result<String, csv::Error> {
+    pub fn csv(&self) -> String {
         table(&self.answer.plans, |column| !column.key.is_empty()).csv()
     }
 

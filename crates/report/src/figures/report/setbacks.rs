@@ -29,7 +29,7 @@ pub(super) fn setbacks(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Stri
 }
 
 /// A setback in words: `cuda-graphs full makes a step 6.3 % longer than none: exposed communication 3.29 s more, other 2.69 s
-/// less; most in backward`.
+/// less; most in backward`. In a pipeline the parts are those of the rank that ends last.
 fn words(scenario: &Scenario, setback: &Setback) -> String {
     let (what, than) = match &setback.more {
         More::Property(property) => {
@@ -72,7 +72,11 @@ fn words(scenario: &Scenario, setback: &Setback) -> String {
         return format!("{what} takes {} more memory{than}: {said}{cause}", percent(setback.larger()));
     }
     let phase = moved(&PHASES).first().and_then(|(figure, _)| figure.entry()).map_or("", |entry| entry.name);
-    format!("{what} makes a step {} longer{than}: {said}{cause}; most in {phase}", percent(setback.longer()))
+    let of_rank = match scenario.plan.pipeline {
+        1 => String::new(),
+        _ => format!(" of pipeline rank {}, which ends last", setback.with.last_rank),
+    };
+    format!("{what} makes a step {} longer{than}: {said}{cause}; most in {phase}{of_rank}", percent(setback.longer()))
 }
 
 fn amounts(scenario: &Scenario, summary: &Summary, figures: &[Figure]) -> Vec<Amount> {
