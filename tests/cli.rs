@@ -22,6 +22,7 @@ mod host;
 mod hostile;
 mod import;
 mod import_plan;
+mod launched;
 mod limits;
 mod logs;
 mod notes;

@@ -5,6 +5,7 @@
 
 pub mod assumed;
 pub mod axes;
+pub mod launchers;
 pub mod own_run;
 pub mod pins;
 pub mod work;

@@ -174,7 +174,7 @@ pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
 
 /// Whether a search over whole plans has found any.
 fn has_plans(report: &JobReport) -> bool {
-    let JobReport::Found { found: Found::BestPlans(answer, _), .. } = report else { return false };
+    let JobReport::Found { found: Found::BestPlans(answer, ..), .. } = report else { return false };
     !answer.plans.is_empty()
 }
 

@@ -5,6 +5,7 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{self, Cancel, Evaluator, OwnFigure};
 use shardscope_evidence::calibrate::{AttributionError, RunDiagnosis};
+use shardscope_interop::runs_in::runs_in;
 use shardscope_library::command;
 use shardscope_report::figures::{self, EvaluationReport, Figures};
 use shardscope_report::snapshot::Opened;
@@ -74,6 +75,7 @@ pub(super) fn report(
         EvaluationReport::new(scenario, &evaluation, comparison.as_ref())
             .with_command(command::eval(library, scenario).as_deref())
             .with_measured(measured)
+            .with_runs_in(&runs_in(scenario))
     };
     match format {
         EvalFormat::Text => {

@@ -5,6 +5,7 @@ mod training;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::app::answers::launchers::RUNS_IN;
 use crate::cli::args::{PlanArgs, PlanGoal};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_chosen, note_idle};
@@ -96,7 +97,8 @@ fn plan_operators(session: &Session, arguments: &PlanArgs, objective: PlannerObj
     let mut workspace = Workspace::default();
     let evaluations = planned.plans.iter().map(|plan| search::full(&plan.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
-    let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
+    let report =
+        PlanReport { request: &request, planned: &planned, evaluations: &evaluations, runs_in: RUNS_IN, seconds };
     output::report(arguments.format, || report.text(), || report.json())?;
     save_best(&session.library, arguments, planned.plans.first().map(|best| &best.scenario))?;
     interrupt::ends(&cancel);

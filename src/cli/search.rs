@@ -8,12 +8,16 @@ use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::planner::{self, FoundPlan};
 use shardscope_engine::search::plans::{
-    Allowed, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
+    Allowed, EvaluatedPlan, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
 };
 use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
 use shardscope_engine::units::{Money, Seconds};
+use shardscope_interop::runs_in::{self, Launcher};
 use shardscope_library::command;
+use shardscope_report::figures::difference::{Side, sentence};
 use shardscope_report::figures::{Figure, SearchReport, so_far_words};
+
+use crate::app::answers::launchers::RUNS_IN;
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
@@ -45,6 +49,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let mut workspace = Workspace::default();
     let evaluations = answer.plans.iter().map(|found| search::full(&found.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
+    let recipe = recipe(session, &search, &answer, &cancel)?;
     let commands: Vec<Option<String>> =
         answer.plans.iter().map(|found| command::eval(&session.library, &found.scenario)).collect();
     let report = SearchReport {
@@ -55,6 +60,8 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         nearest: nearest.as_ref(),
         on_host: on_host.as_ref(),
         per_operator: per_operator.as_ref(),
+        runs_in: RUNS_IN,
+        recipe: recipe.as_ref(),
         time,
     };
     match arguments.part {
@@ -70,6 +77,32 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     interrupt::ends(&cancel);
     // Another part may have found some.
     Ok(if answer.plans.is_empty() && arguments.part.is_none() { Exit::DoesNotFit } else { Exit::Done })
+}
+
+/// The best plan that divides experts over a node, as the recipes of Megatron-Bridge do, and why the first plan is faster,
+/// where that does not divide them.
+fn recipe(
+    session: &Session,
+    search: &PlanSearch,
+    answer: &PlanSearchAnswer,
+    cancel: &Cancel,
+) -> Result<Option<(EvaluatedPlan, String)>, Failure> {
+    let Some(EvaluatedPlan { scenario, .. }) = answer.plans.first().filter(|_| answer.exact) else { return Ok(None) };
+    let whole = scenario.model.experts.is_some() && scenario.plan.experts.ranks == 1;
+    if !whole || !search.space.is_free(Field::Experts) {
+        return Ok(None);
+    }
+    let mut space = search.space.clone();
+    space.vary(Axis { field: Field::Experts, values: vec![scenario.cluster.devices_per_node().into()] });
+    let divided = PlanSearch { space, top: 1, front: Vec::new(), ..search.clone() };
+    let pool = session.pool()?;
+    let Some(found) = divided.run(&Evaluator::new(&pool, cancel), &mut |_| {}).plans.pop() else { return Ok(None) };
+    let mut workspace = Workspace::default();
+    let [one, other] = [scenario, &found.scenario].map(|scenario| search::full(scenario, &mut workspace));
+    let (one, other) = (one?, other?);
+    let first = Side { name: "the first", scenario, evaluation: &one };
+    let why = sentence(first, Side { name: "it", scenario: &found.scenario, evaluation: &other });
+    Ok(Some((found, why)))
 }
 
 /// The search that the arguments ask for.
@@ -98,8 +131,13 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
         Allowed { quantised: allows(Allow::Quantised), offload: allows(Allow::Offload), fp8: allows(Allow::Fp8) };
     space.allow(allowed, &base);
     let limits = limits(&base, &space, arguments)?;
-    let front = arguments.pareto.clone();
-    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top: arguments.top as usize, front })
+    let (front, top) = (arguments.pareto.clone(), arguments.top as usize);
+    let launchers = if arguments.any_plan {
+        Vec::new()
+    } else {
+        runs_in::searched(arguments.runs_in.as_deref().and_then(Launcher::named))
+    };
+    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top, front, launchers })
 }
 
 /// The limits that plans must keep; refused where an input that they or another figure need is missing.

@@ -128,3 +128,40 @@ fn a_choice_for_each_operator_is_what_is_written_where_it_is_better() {
     assert!(operators(&again["scenario"]) > 1, "{}", again["scenario"]);
     assert_eq!((&again["fits"], operators(&json["plans"][0]["scenario"])), (&true.into(), 0));
 }
+
+/// The first plan runs in a launcher, whose export of it needs nothing changed; what is better runs in none, and says what is
+/// missing.
+#[test]
+fn the_first_plan_is_one_that_a_launcher_takes() {
+    let home = Home::new();
+    let json = home.run(&format!("{SMALL} --out best.toml --format json")).json(0);
+    let names = json["plans"][0]["runs_in"].as_array().expect("names");
+    let tool = names.iter().filter_map(|name| name.as_str()).find(|name| *name != "fsdp2").expect("a launcher");
+    let exported = home.run(&format!("export best.toml --to {tool} --strict"));
+    assert_eq!(exported.code, Some(0), "{tool}: {}", exported.stderr);
+    for better in json["beyond"].as_array().expect("better plans") {
+        assert!(number(better, "gain") > 0.0 && better["runs_in"].as_array().is_some_and(Vec::is_empty), "{better}");
+        assert!(better["missing"].as_str().is_some_and(|missing| missing.contains(": ")), "{better}");
+    }
+    let one = run(&format!("{SMALL} --runs-in accelerate --top 1 --format json")).json(0);
+    let names = one["plans"][0]["runs_in"].as_array().expect("names");
+    assert!(names.contains(&"accelerate".into()), "{names:?}");
+    assert_contains(&run(&format!("{SMALL} --runs-in slurm")).refused().join("\n"), &["any", "torchtitan"]);
+}
+
+/// Layered accumulation is in no launcher. Whoever holds it gets the best of such plans, and hears of that.
+#[test]
+fn what_is_held_is_kept_where_no_launcher_takes_it() {
+    let text = run(&format!("{SMALL} --accumulation layered --any-plan --top 1"));
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    let held = run(&format!("{SMALL} --accumulation layered --top 1"));
+    assert_contains(&held.stdout, &["runs in no launcher that is known", "layered"]);
+}
+
+/// GeForce cards stand alone: a job that does not say how many has one.
+#[test]
+fn a_cluster_of_single_cards_begins_with_one() {
+    let of = |flags: &str| run(&format!("eval --hardware rtx4090 --model mpt-125m {flags} --format json")).json(0);
+    assert_eq!(of("")["batch"]["data_ranks"], 1);
+    assert_eq!(of("--nodes 2")["batch"]["data_ranks"], 8);
+}

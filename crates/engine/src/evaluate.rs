@@ -22,7 +22,8 @@ use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Copies, HostDirection, HostMemory, ModelPart, StateBytes, Stream, TaskKind};
 pub use band::{
-    COVERAGE_SIGMA, ErrorBand, Unmeasured, beyond, chance_of_fitting, evidence, likely_share, likeness, peak_half_width,
+    COVERAGE_SIGMA, ErrorBand, SAFE_CHANCE, Unmeasured, beyond, chance_of_fitting, chance_of_room, evidence,
+    fits_safely, likeness, peak_half_width, peak_spread, safe_share,
 };
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, More, Property, Setback};

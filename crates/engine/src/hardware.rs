@@ -47,6 +47,9 @@ pub struct Cluster {
     /// How many nodes the machine has, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// Devices of a job that does not say how many, where that is not a number of nodes: one, of single cards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_with: Option<u32>,
     /// A caveat of its figures, said beside every result with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -74,6 +74,7 @@ pub fn cluster() -> Cluster {
         host: Some(host(1e15, 204.8e9)),
         note: None,
         highest_mfu: None,
+        begins_with: None,
         price_per_device_hour: None,
         watts_per_device: None,
         queue: None,

@@ -70,8 +70,8 @@ pub struct Residual {
     pub reading: Option<Reading>,
     /// By how much more than the device's memory the run is predicted to need, although it ran.
     pub refused: Option<Bytes>,
-    /// The chance that it fits, where the band of measured peaks is known.
-    pub p_fits: Option<f64>,
+    /// The chance that it fits.
+    pub p_fits: f64,
     /// In seconds or bytes.
     pub predicted: f64,
     /// In seconds or bytes.

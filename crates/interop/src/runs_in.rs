@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use shardscope_engine::scenario::{Checked, Field, Scenario};
+use shardscope_engine::search::plans;
 
 use super::fsdp2;
 use super::plans::lacks::{AskedPlan, AskedTool};
@@ -75,6 +76,35 @@ pub fn runs_in(scenario: &Scenario) -> Vec<&'static str> {
     let Ok(job) = scenario.checked() else { return Vec::new() };
     let plan = LaunchedPlan::new(job);
     Launcher::all().iter().filter(|launcher| launcher.takes(&plan)).map(Launcher::word).collect()
+}
+
+/// The launchers as a search takes them: all of them, or one.
+pub fn searched(only: Option<&Launcher>) -> Vec<plans::Launcher> {
+    let wanted = |launcher: &&Launcher| only.is_none_or(|only| only.word == launcher.word);
+    let as_searched = |launcher: &Launcher| plans::Launcher {
+        name: launcher.word,
+        takes: |word, scenario| {
+            let plan = scenario.checked().ok().map(LaunchedPlan::new);
+            Launcher::named(word).zip(plan).is_some_and(|(launcher, plan)| launcher.takes(&plan))
+        },
+        lacks: |word, scenario| {
+            let lacks = Launcher::named(word).map_or_else(Vec::new, |launcher| launcher.lacks(scenario));
+            lacks.into_iter().map(|lack| lack.field).collect()
+        },
+        lacks_alone: |word, scenario, field| {
+            let plan = scenario.checked().ok().map(LaunchedPlan::new);
+            Launcher::named(word).zip(plan).is_some_and(|(launcher, plan)| launcher.lacks_alone(field, &plan))
+        },
+    };
+    Launcher::all().iter().filter(wanted).map(as_searched).collect()
+}
+
+/// What the launcher that lacks the least of a plan lacks of it: `torchtitan: no reduction step`; nothing where one takes it.
+pub fn missing(scenario: &Scenario) -> Option<String> {
+    let lacks = Launcher::all().iter().map(|launcher| (launcher.word, launcher.lacks(scenario)));
+    let (word, least) = lacks.min_by_key(|(_, lacks)| lacks.len())?;
+    let what: Vec<String> = least.into_iter().map(|lack| lack.what).collect();
+    (!what.is_empty()).then(|| format!("{word}: {}", what.join("; ")))
 }
 
 #[cfg(test)]

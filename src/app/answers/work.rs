@@ -60,8 +60,8 @@ pub enum Found {
     Training(usize, Box<TrainingAnswer>),
     /// The plans within a limit, by its place.
     Plan(usize, Box<PlanAnswer>),
-    /// The best whole plans so far, and whether that is all.
-    BestPlans(Box<PlanSearchAnswer>, bool),
+    /// The best whole plans so far, whether that is all, and for how long they have been searched.
+    BestPlans(Box<PlanSearchAnswer>, bool, Duration),
     /// The causes of a measured run's gap, or why none is known.
     Measured(Box<Result<RunDiagnosis, String>>),
     /// Every run that could be compared.
@@ -147,14 +147,14 @@ impl Work {
 /// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
 /// proven, and last of all that was found. Where nothing fits, plans that offload are searched too.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
-    let (mut told, mut known) = (None::<Instant>, None);
+    let (begun, mut told, mut known) = (Instant::now(), None::<Instant>, None);
     let mut tell = |so_far: &PlanSearchAnswer| {
         let best = so_far.plans.first().map(|plan| search.objective.of(plan));
         let first = known.is_none() && best.is_some();
         let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
         if !desk.cancel.is_cancelled() && (due || first || so_far.exact) {
             (told, known) = (Some(Instant::now()), best);
-            (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
+            (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false, begun.elapsed()));
         }
     };
     let mut answer = planner::best_plans(search, evaluator, &mut tell);
@@ -162,7 +162,7 @@ fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
         answer = search.run_offloading(evaluator, &mut tell).unwrap_or(answer);
     }
     if !desk.cancel.is_cancelled() {
-        (desk.tell)(Found::BestPlans(Box::new(answer), true));
+        (desk.tell)(Found::BestPlans(Box::new(answer), true, begun.elapsed()));
     }
 }
 

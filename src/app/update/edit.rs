@@ -115,6 +115,9 @@ impl App {
         let text = value.as_ref().map_or_else(String::new, |value| field.spec().takes.show(value));
         self.mark([field]);
         self.file.put(field, value);
+        if field == Field::Cluster {
+            self.library.begin(&mut self.file);
+        }
         match resolve(&self.library, &self.file, &self.scenario) {
             Ok(scenario) => {
                 let commands = self.follow(scenario);
@@ -190,7 +193,7 @@ impl App {
     /// what the file says counts.
     fn read_fields(&self) -> Vec<Result<Option<Value>, String>> {
         let said = |field: Field| match self.inputs.wrong(field) {
-            _ if field.spec().rare => Ok(self.file.value(field)),
+            _ if field.spec().rare => Ok(self.file.value(field).filter(|value| Some(value) != field.usual())),
             Some(wrong) => Err(wrong.text.clone()),
             None => Ok(field.meant(&self.scenario)),
         };

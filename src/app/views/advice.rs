@@ -14,6 +14,7 @@ use crate::app::views::panels::gains;
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{Advice, AdviceSearch, Suggestion};
+use shardscope_interop::runs_in::runs_in;
 use shardscope_report::figures::Figure;
 
 /// Its name, its key and the keys in it.
@@ -34,6 +35,8 @@ pub struct AdviceView {
     /// The gains of more of each resource, the most first, then changes of the plan; changes come first where the
     /// scenario does not fit.
     rows: Vec<AdviceRow>,
+    /// The launchers that run each of them; none for a resource.
+    runs_in: Vec<Vec<&'static str>>,
     cursor: ListCursor,
 }
 
@@ -66,6 +69,11 @@ impl AdviceView {
     /// The rows: what more of each resource would give, the most first, then what the plan could change.
     pub fn rows(&self) -> &[AdviceRow] {
         &self.rows
+    }
+
+    /// The launchers that run a change's plan, by its row.
+    pub fn runs_in(&self, row: usize) -> &[&'static str] {
+        self.runs_in.get(row).map_or(&[], Vec::as_slice)
     }
 
     /// The row that has the keys.
@@ -142,10 +150,18 @@ impl View for AdviceView {
         let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned().map(AdviceRow::Change);
         // What makes a scenario fit matters more than how fast it would be.
         self.rows = if context.answer.is_some_and(|answer| !answer.evaluation.summary.fits) {
-            changes.chain(resources).collect()
+            // Where no change does, how fast it would be is beside the point.
+            let changes: Vec<AdviceRow> = changes.collect();
+            let none = changes.is_empty() && self.advice.is_some();
+            changes.into_iter().chain(resources.filter(|_| !none)).collect()
         } else {
             resources.chain(changes).collect()
         };
+        let launchers = |row: &AdviceRow| match row {
+            AdviceRow::Change(one) => runs_in(&one.candidate.scenario),
+            AdviceRow::Resource(..) => Vec::new(),
+        };
+        self.runs_in = self.rows.iter().map(launchers).collect();
     }
 
     fn is_waiting(&self, context: &Context) -> bool {

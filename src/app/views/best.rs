@@ -6,6 +6,7 @@ mod question;
 mod row;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
@@ -16,8 +17,9 @@ use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
 use crate::app::views::{ANY_PLAN, View, ViewSpec};
-use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
-use shardscope_report::figures::{Figure, plan_words};
+use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_interop::runs_in::{missing, runs_in};
+use shardscope_report::figures::{Figure, folded, plan_words};
 
 pub use question::PlanQuestion;
 pub use row::{PlanColumn, PlanRow};
@@ -67,9 +69,16 @@ pub struct BestView {
     rows: Vec<PlanRow>,
     /// Whether that is all that it finds.
     complete: bool,
+    /// For how long it has been searched.
+    elapsed: Duration,
 }
 
 impl BestView {
+    /// For how long they have been searched.
+    pub const fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
     /// The plans found so far.
     pub const fn answer(&self) -> &PlanSearchAnswer {
         &self.answer
@@ -96,7 +105,23 @@ impl BestView {
 
     /// Takes another answer over.
     fn fill(&mut self, answer: PlanSearchAnswer) {
-        self.rows = (1..).zip(&answer.plans).map(|(rank, found)| PlanRow { rank, found: found.clone() }).collect();
+        let row = |(at, alike): (usize, Vec<usize>)| PlanRow {
+            rank: at + 1,
+            found: answer.plans[at].clone(),
+            alike: alike.len(),
+            runs_in: runs_in(&answer.plans[at].scenario),
+            beyond: None,
+        };
+        let count = answer.plans.len();
+        let beyond = |(at, found): (usize, &EvaluatedPlan)| PlanRow {
+            rank: count + 1 + at,
+            found: found.clone(),
+            alike: 0,
+            runs_in: Vec::new(),
+            beyond: missing(&found.scenario),
+        };
+        let beyond = answer.beyond.iter().enumerate().map(beyond);
+        self.rows = folded(&answer.plans).into_iter().map(row).chain(beyond).collect();
         self.answer = answer;
         self.sort_by(self.sort);
     }
@@ -224,7 +249,7 @@ impl View for BestView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::BestPlans(answer, complete) = found else { return Vec::new() };
+        let Found::BestPlans(answer, complete, elapsed) = found else { return Vec::new() };
         let objective = self.question.objective();
         let best = |answer: &PlanSearchAnswer| answer.plans.first().map(|plan| objective.of(plan));
         // A search that was interrupted begins again: until it has come as far, what it had found stays.
@@ -233,7 +258,7 @@ impl View for BestView {
         if complete || !behind {
             self.fill(*answer);
         }
-        self.complete = complete;
+        (self.complete, self.elapsed) = (complete, elapsed);
         if first && !self.rows.is_empty() { vec![Effect::Arrived] } else { Vec::new() }
     }
 

@@ -15,7 +15,7 @@ use crate::app::views::{View, ViewSpec};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::units::counted;
-use shardscope_report::figures::difference::{Side, choice, sentence};
+use shardscope_report::figures::difference::{Side, choice, sentence, verdicts};
 
 /// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -196,8 +196,21 @@ impl View for CompareView {
 
     fn renew(&mut self, context: &Context) {
         let columns = columns(context);
-        self.why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b]));
+        let why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b]));
+        self.why = verdict_of_all(&columns).into_iter().chain(why).reduce(|all, pair| format!("{all}. {pair}"));
     }
+}
+
+/// A sentence on all columns, where there are more than two.
+fn verdict_of_all(columns: &[ComparedColumn]) -> Option<String> {
+    let letters: Vec<String> = columns.iter().map(ComparedColumn::letter).collect();
+    let side = |(column, name): (&'_ ComparedColumn<'_>, &'_ String)| {
+        Some((name.clone(), column.scenario.clone(), Arc::clone(column.evaluation?)))
+    };
+    let known: Vec<_> = columns.iter().zip(&letters).filter_map(side).collect();
+    let sides: Vec<Side> =
+        known.iter().map(|(name, scenario, evaluation)| Side { name, scenario, evaluation }).collect();
+    verdicts(&sides)
 }
 
 /// Sentences on two columns: how they differ, what makes one slower, and whether their batches are alike.

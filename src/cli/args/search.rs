@@ -8,6 +8,7 @@ use shardscope_engine::scenario::Field;
 use shardscope_engine::search::plans::Objective;
 use shardscope_engine::search::{Axis, WorkPart};
 use shardscope_engine::units::{Money, Seconds, read_share};
+use shardscope_interop::runs_in::Launcher;
 
 use super::{ScenarioArgs, TableForm, words, written};
 
@@ -28,7 +29,11 @@ pub struct SearchArgs {
     /// Also allowed in a plan: quantise transfers, offload to the host, compute in fp8; nothing by default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<Allow>,
-    /// Plans that the stack cannot run too: each then says what the stack lacks
+    /// Launcher that takes the plans, as of `export --to`; `any`, the default, ranks plans that some launcher takes first, and
+    /// names the better ones that none takes
+    #[arg(long, value_name = "TOOL", value_parser = launcher)]
+    pub runs_in: Option<String>,
+    /// Plans that the stack and launchers cannot run too: each then says what the stack lacks
     #[arg(long)]
     pub any_plan: bool,
     /// Share of the memory that must stay free, like 5%; by default as much as a plan needs to fit with a chance of 0.9
@@ -37,7 +42,7 @@ pub struct SearchArgs {
     /// Longest training, like "30 d", failures included where the cluster states them; needs --tokens
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Seconds>,
-    /// Most money, like "500000 USD"; needs --tokens and a cluster with a price
+    /// Most money, like "500000 USD"; needs --tokens and a price
     #[arg(long, value_name = "MONEY")]
     pub budget: Option<Money>,
     /// Most devices
@@ -86,6 +91,12 @@ fn field(name: &str) -> Result<Field, String> {
         let flags: Vec<&str> = Field::all().map(|field| field.spec().flag).collect();
         format!("a field is one of {}", flags.join(", "))
     })
+}
+
+fn launcher(text: &str) -> Result<String, String> {
+    let known = text == "any" || Launcher::named(text).is_some();
+    let words = || Launcher::all().iter().map(Launcher::word).collect::<Vec<_>>().join(", ");
+    known.then(|| text.to_owned()).ok_or_else(|| format!("choose any or one of {}", words()))
 }
 
 fn margin(text: &str) -> Result<f64, String> {

@@ -1,8 +1,10 @@
 //! The nearest plan where no plan keeps to all limits of a search, and the limit that it misses.
 
 use shardscope_engine::evaluate::chance_of_fitting;
+use shardscope_engine::plan::TrainMethod;
+use shardscope_engine::scenario::{Edit, Field};
 use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
-use shardscope_engine::search::{Cancel, Evaluator};
+use shardscope_engine::search::{Cancel, Candidate, Evaluator};
 use shardscope_engine::units::{Amount, percent, whole_percent};
 use shardscope_report::figures::{Figure, FigureSubject, lacking};
 
@@ -40,9 +42,10 @@ pub fn nearest(
         if let Some(found) = best(PlanSearch { limits, ..search.clone() }) {
             let free = whole_percent(1.0 - found.summary.memory.peak / found.summary.memory.capacity);
             let chance = chance_of_fitting(&found.scenario, &found.summary.memory);
-            let chance =
-                chance.map_or_else(String::new, |chance| format!(", fits with a chance of {}", percent(chance)));
-            let why = format!("leaves {free} of the memory free{chance} (--margin 0 allows it)");
+            let why = format!(
+                "leaves {free} of the memory free, fits with a chance of {} (--margin 0 allows it)",
+                percent(chance)
+            );
             return Ok(Some((found, why)));
         }
     }
@@ -52,6 +55,13 @@ pub fn nearest(
         let lacks = lacking(&found.scenario).collect::<Vec<_>>().join("; ");
         return Ok(Some((found, format!("{lacks} (--any-plan allows it)"))));
     }
+    for edits in other_trainings(search, arguments) {
+        let said = edits.iter().map(|edit| format!("--{edit}")).collect::<Vec<_>>().join(" ");
+        let Ok(Candidate { scenario: base, .. }) = Candidate::nearest(&search.base, edits) else { continue };
+        if let Some(found) = best(PlanSearch { base, ..search.clone() }) {
+            return Ok(Some((found, format!("nothing fits as it is; with {said} it does"))));
+        }
+    }
     let limits = SearchLimits { margin: NO_LIMIT, ..search.limits };
     let smallest = best(PlanSearch { objective: Objective::Memory, limits, ..search.clone() });
     Ok(smallest.map(|found| {
@@ -59,6 +69,19 @@ pub fn nearest(
         let why = format!("misses memory by {}", memory.peak - memory.capacity);
         (found, why)
     }))
+}
+
+/// Adapters, shorter sequences and both, which a person would try before giving up; none of a field that is given.
+fn other_trainings(search: &PlanSearch, arguments: &SearchArgs) -> Vec<Vec<Edit>> {
+    let is_open = |field: Field| !arguments.input.flags.has(field);
+    let plan = &search.base.plan;
+    let whole = is_open(Field::Train) && plan.tuning.method == TrainMethod::Full;
+    let adapters = [TrainMethod::Lora, TrainMethod::Qlora].map(|method| Edit::new(Field::Train, method));
+    let adapters = adapters.into_iter().filter(|_| whole);
+    let shorter = (1..=3).map(|power| plan.sequence >> power).filter(|tokens| *tokens > 0 && is_open(Field::Sequence));
+    let shorter = shorter.map(|tokens| Edit::new(Field::Sequence, tokens));
+    let both = adapters.clone().rev().flat_map(|one| shorter.clone().map(move |other| vec![one.clone(), other]));
+    adapters.map(|one| vec![one]).chain(shorter.clone().map(|one| vec![one])).chain(both).collect()
 }
 
 /// How far the fastest plan is from the limits: `fastest 29.4 d, deadline 20 d`.

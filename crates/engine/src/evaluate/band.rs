@@ -6,7 +6,7 @@ use crate::cost::{Factors, Rates};
 use crate::plan::Offload;
 use crate::scenario::{HostThreads, Scenario};
 use crate::stack::{Band, Beyond, ConstantValues, Division, Likeness};
-use crate::units::{Count, FlopPerSecond, Seconds};
+use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
 
 use super::figures::{Memory, Summary};
 
@@ -143,6 +143,13 @@ pub fn beyond(scenario: &Scenario) -> Option<(&Band, Beyond)> {
     Some((nearest, nearest.beyond(&run)?))
 }
 
+/// The least chance of fitting with which anything is recommended.
+pub const SAFE_CHANCE: f64 = 0.9;
+
+/// Half width of the 80 % interval of a peak that no measured one is like, in the logarithm: 90 % of the memory then fits with
+/// [`SAFE_CHANCE`], `-ln 0.9`.
+const UNMEASURED_PEAK: f64 = 0.105_360_515_657_826_3;
+
 /// The half width of the 80 % interval of a peak of memory, in the logarithm; none where no measured peak is like it, as none
 /// is of a model with experts.
 pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
@@ -150,20 +157,35 @@ pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
     scenario.calibration.peak_half_width.filter(|_| alike)
 }
 
-/// The chance that a scenario fits.
-///
-/// Peaks are taken to lie around their predictions as a normal distribution of the logarithm, of which the calibration's
-/// interval holds 80 %: `P(fits) = Phi(ln(capacity / peak) / (half width / 1.2816))`.
-pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> Option<f64> {
-    let sigma = peak_half_width(scenario).filter(|half_width| *half_width > 0.0)? / COVERAGE_SIGMA;
-    let room = libm::log(memory.capacity / memory.needed()) / sigma;
-    Some(libm::erfc(-room / core::f64::consts::SQRT_2) / 2.0)
+/// The same for any scenario: where no measured peak is like it, as if 90 % of the memory fitted with [`SAFE_CHANCE`].
+pub fn peak_spread(scenario: &Scenario) -> f64 {
+    peak_half_width(scenario).unwrap_or(UNMEASURED_PEAK)
 }
 
-/// The share of a device's memory up to which a peak fits with a chance of 0.9, the upper end of the 80 % interval; all of it
-/// where no interval is known.
-pub fn likely_share(scenario: &Scenario) -> f64 {
-    libm::exp(-peak_half_width(scenario).unwrap_or(0.0))
+/// The chance that a scenario fits.
+///
+/// Peaks are taken to lie around their predictions as a normal distribution of the logarithm, of which the interval of
+/// [`peak_spread`] holds 80 %: `P(fits) = Phi(ln(capacity / peak) / (half width / 1.2816))`.
+pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> f64 {
+    chance_of_room(scenario, memory.needed(), memory.capacity)
+}
+
+/// The chance that what a scenario needs is within so much memory.
+pub fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
+    // As sure as can be told apart, where measured peaks are as predicted.
+    let sigma = peak_spread(scenario).max(f64::EPSILON) / COVERAGE_SIGMA;
+    let room = libm::log(room / needed) / sigma;
+    libm::erfc(-room / core::f64::consts::SQRT_2) / 2.0
+}
+
+/// The share of a device's memory up to which a peak fits with [`SAFE_CHANCE`]: the upper end of its 80 % interval.
+pub fn safe_share(scenario: &Scenario) -> f64 {
+    libm::exp(-peak_spread(scenario))
+}
+
+/// Whether a scenario fits with [`SAFE_CHANCE`]: the one rule by which plans and changes are recommended.
+pub fn fits_safely(scenario: &Scenario, summary: &Summary) -> bool {
+    summary.memory.needed() <= summary.memory.capacity * safe_share(scenario)
 }
 
 /// By what the runs are chosen that are like this one.
@@ -246,14 +268,17 @@ mod tests {
         let mut scenario = scenario("a100-80gb-dgx", "fms-fsdp");
         Arc::make_mut(&mut scenario.calibration).peak_half_width = Some(0.128_155_2);
         let mut memory = crate::evaluate::summary(&scenario, &mut Workspace::default()).expect("a step").memory;
-        for (share, chance) in [(likely_share(&scenario), 0.9), (1.0, 0.5), (libm::exp(0.128_155_2), 0.1)] {
+        for (share, chance) in [(safe_share(&scenario), SAFE_CHANCE), (1.0, 0.5), (libm::exp(0.128_155_2), 0.1)] {
             memory.peak = memory.capacity * share;
-            let found = chance_of_fitting(&scenario, &memory).expect("a band");
+            let found = chance_of_fitting(&scenario, &memory);
             assert!((found - chance).abs() < 1e-6, "{found} at {share}");
         }
         scenario.plan.offload = Offload::State;
-        assert_eq!(chance_of_fitting(&scenario, &memory), None, "no row ran with offload");
-        assert!((likely_share(&scenario) - 1.0).abs() < f64::EPSILON);
+        assert_eq!(peak_half_width(&scenario), None, "no row ran with offload");
+        memory.peak = memory.capacity * 0.9;
+        assert!(
+            (chance_of_fitting(&scenario, &memory) - 0.9).abs() < 1e-6 && (safe_share(&scenario) - 0.9).abs() < 1e-12
+        );
         assert_eq!(evidence(&scenario), None);
     }
 

@@ -19,6 +19,11 @@ impl Candidate {
         [Field::MicroBatch, Field::Recompute].into_iter().all(|field| self.edits.iter().any(|edit| edit.field == field))
     }
 
+    /// Whether it trains something else: other parameters, or shorter sequences. That is a way to fit, and no way to be faster.
+    pub(super) fn trains_otherwise(&self) -> bool {
+        self.edits.iter().any(|edit| matches!(edit.field, Field::Train | Field::Sequence))
+    }
+
     /// A base with some edits; a problem where a field cannot take its value, or where the base's global batch cannot be
     /// kept. Whether the scenario can be laid out shows in its evaluation.
     pub fn new(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::evaluate::{ErrorBand, Summary, Workspace, summary};
+use crate::plan::GlobalBatch;
 use crate::presets::Library;
 use crate::scenario::{Field, Problem, Scenario};
 
@@ -185,11 +186,23 @@ pub fn diagnose(
         shortlist.keep(evaluated(rates::suspects(&adviser, figure, evaluator)));
         Vec::new()
     } else {
-        prices::all(&adviser, figure, &predicted, evaluator)
+        let held = with_batch_held(scenario);
+        let (scenario, file) = (&held, &library.file(&held));
+        prices::all(&Adviser { library, file, scenario, any_plan: true }, figure, &predicted, evaluator)
     };
     let (tried, off) = (shortlist.tried, figure.off(&predicted));
     let diagnosis = Diagnosis { figure, predicted, off, band, tried, hypotheses: shortlist.named(), prices };
     Ok((!evaluator.cancel().is_cancelled()).then_some(diagnosis))
+}
+
+/// A scenario whose choices keep the batch that it ran with.
+fn with_batch_held(scenario: &Scenario) -> Scenario {
+    let mut held = scenario.clone();
+    let sequences = scenario.sequences();
+    if !held.plan.global_batch.is_held() && libm::trunc(sequences) == sequences {
+        held.plan.global_batch = GlobalBatch::Sequences(sequences as u32);
+    }
+    held
 }
 
 /// Half width of the 80 % band of a figure, in the logarithm.

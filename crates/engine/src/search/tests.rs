@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree;
 
 use super::plans::{Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use super::*;
-use crate::evaluate::{Property, Resource, Summary};
+use crate::evaluate::{Property, Resource, Summary, fits_safely};
 use crate::plan::{GlobalBatch, Offload, Recompute, Schedule, Size};
 use crate::presets::Library;
 use crate::scenario::Field;
@@ -144,7 +144,7 @@ fn tried(scenario: &Scenario) -> Option<Summary> {
         let mut trial = scenario.clone();
         trial.plan.accumulate = scenario.accumulate_for(micro_batch)?;
         (trial.plan.micro_batch, trial.plan.recompute) = (micro_batch, recompute);
-        crate::evaluate::summary(&trial, &mut workspace).ok().filter(|summary| summary.fits)
+        crate::evaluate::summary(&trial, &mut workspace).ok().filter(|summary| fits_safely(&trial, summary))
     });
     fitting.max_by(|one, other| one.tokens_per_s_per_device.total_cmp(&other.tokens_per_s_per_device))
 }
@@ -157,7 +157,7 @@ fn tuning_finds_what_trying_everything_finds() {
         (scenario.plan.accumulate, scenario.plan.pipeline) = (8, pipeline);
         let (_, found) = tuned(&scenario, &mut Workspace::default()).expect("a valid scenario");
         let all = tried(&scenario);
-        assert_eq!(all.is_some(), found.fits, "{nodes} nodes, {memory} of the memory");
+        assert_eq!(all.is_some(), fits_safely(&scenario, &found), "{nodes} nodes, {memory} of the memory");
         if let Some(all) = all {
             assert_eq!(all.step_time, found.step_time, "{nodes} nodes");
         }
@@ -182,7 +182,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
         scenario.settle_batch();
         let ask = |fields: &[Field]| {
             let space = SearchSpace::only(fields);
-            let limits = SearchLimits::default();
+            let limits = SearchLimits::SAFE;
             let search = PlanSearch {
                 base: scenario.clone(),
                 space,
@@ -190,13 +190,14 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
                 limits,
                 top: 1,
                 front: Vec::new(),
+                launchers: Vec::new(),
             };
             search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary)
         };
         let batches = [Field::MicroBatch, Field::Recompute];
         let best = ask(&batches);
         let tuned = tuned(&scenario, &mut Workspace::default()).ok().map(|(_, found)| found);
-        assert_eq!(best, tuned.filter(|found| found.fits), "t on {:?}", scenario.plan);
+        assert_eq!(best, tuned.filter(|found| fits_safely(&scenario, found)), "t on {:?}", scenario.plan);
         let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
         let Some(best) = ask(&[&batches[..], &state].concat()) else { continue };
         let (objective, cost_model) = (planner::PlannerObjective::Throughput, planner::CostModel::Simulator);
@@ -211,9 +212,16 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
         } else {
             SearchSpace::only(&[&batches[..], &state].concat())
         };
-        let (base, limits) = (request.scenario, SearchLimits::default());
-        let mut search =
-            PlanSearch { base, space, objective: Objective::Throughput, limits, top: 3, front: Vec::new() };
+        let (base, limits) = (request.scenario, SearchLimits::SAFE);
+        let mut search = PlanSearch {
+            base,
+            space,
+            objective: Objective::Throughput,
+            limits,
+            top: 3,
+            front: Vec::new(),
+            launchers: Vec::new(),
+        };
         let best = |search: &PlanSearch| {
             let answer = search.run(&Evaluator::on(&pool), &mut |_| {});
             let refined = planner::refined(search, &answer, &Evaluator::on(&pool)).map(|found| found.summary);
@@ -255,7 +263,15 @@ fn the_best_strategy_of_the_list_is_that_of_the_search() {
         let mut space = SearchSpace::only(&[]);
         space.vary(Axis { field: Field::Strategy, values: values.collect() });
         let limits = SearchLimits::default();
-        let search = PlanSearch { base, space, objective: Objective::Throughput, limits, top: 1, front: Vec::new() };
+        let search = PlanSearch {
+            base,
+            space,
+            objective: Objective::Throughput,
+            limits,
+            top: 1,
+            front: Vec::new(),
+            launchers: Vec::new(),
+        };
         let found = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary.tokens_per_s());
         let listed = outcomes(&candidates, &Evaluator::on(&pool)).into_iter().filter_map(|one| one.outcome.ok());
         let best = listed.filter(|summary| summary.fits).map(|summary| summary.tokens_per_s()).reduce(f64::max);
@@ -281,7 +297,15 @@ fn the_shortest_training_is_no_faster_than_the_best_plan() {
         let mut base = training.scenario(&training::METHODS[index / training.budgets.len()], &fewest.choice);
         base.plan.global_batch = GlobalBatch::Sequences(fewest.choice.sequences() as u32);
         let (space, limits) = (SearchSpace::default(), SearchLimits::default());
-        let search = PlanSearch { base, space, objective: Objective::Throughput, limits, top: 1, front: Vec::new() };
+        let search = PlanSearch {
+            base,
+            space,
+            objective: Objective::Throughput,
+            limits,
+            top: 1,
+            front: Vec::new(),
+            launchers: Vec::new(),
+        };
         let best = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().expect("a plan, where there is one");
         let (best, of_training) = (best.summary.tokens_per_s(), fewest.summary.tokens_per_s());
         assert!(best >= of_training * (1.0 - 1e-9), "{best} < {of_training} with {:?}", fewest.choice);

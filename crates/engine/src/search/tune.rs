@@ -80,16 +80,17 @@ fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tu
     }
 }
 
-/// The fastest candidate that fits, by the search over whole plans with nothing else free; the one that comes closest to
-/// fitting where none does.
+/// The fastest candidate that fits safely, by the search over whole plans with nothing else free; the one that comes closest to
+/// that where none does.
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let search = PlanSearch {
         base: scenario.clone(),
         space: SearchSpace::only(&[Field::MicroBatch, Field::Recompute]),
         objective: Objective::Throughput,
-        limits: SearchLimits::default(),
+        limits: SearchLimits::SAFE,
         top: 1,
         front: Vec::new(),
+        launchers: Vec::new(),
     };
     match search.run_alone(workspace, &Cancel::default()).plans.pop() {
         Some(best) => Ok((Tuned::from(&best.scenario), best.summary)),

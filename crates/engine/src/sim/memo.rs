@@ -25,6 +25,10 @@ use super::{joint, local};
 use record::{LaunchRecord, RecordKey, Recording};
 use start::{FirstCompute, StartedLaunch, first_compute};
 
+/// Records in which some transfers end that are compared with a gap, the latest first: where remainders seldom repeat, to
+/// compare them with all would take longer than to run the launch.
+const MOST_COMPARED: usize = 64;
+
 /// Properties of a graph that do not depend on what is in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct GraphTraits {
@@ -48,7 +52,7 @@ struct MemoEntry {
     latest: Option<u32>,
 }
 
-/// How compute begins in a launch.
+/// The way in which compute begins in a launch.
 #[derive(Debug, Clone, Copy, Default)]
 enum FirstPiece {
     /// Nobody has asked yet.
@@ -76,11 +80,11 @@ enum Gate {
 
 /// Why a rank stopped moving from gap to gap.
 pub(super) enum ReplayStop {
-    /// It waits for another rank, until then at most.
+    /// The rank waits for another one, until this time at most.
     Until(Picos),
-    /// It begins an iteration at which all ranks are compared with earlier states.
+    /// The rank begins an iteration at which the states of all ranks are compared with earlier ones.
     Compare,
-    /// It is at a launch that no record fits.
+    /// The rank is at a launch that no record fits.
     Unknown,
 }
 
@@ -165,7 +169,7 @@ impl Memo {
         let MemoEntry { outlasting, latest, .. } = *self.entry(gap.state, graph);
         // First the record in which every transfer outlasts the launch: it fits whatever is left of them beyond that.
         // Then those in which some end inside, which fit only what they saw, to the picosecond.
-        let some_end = std::iter::successors(latest, |record| self.keys[*record as usize].earlier);
+        let some_end = std::iter::successors(latest, |record| self.keys[*record as usize].earlier).take(MOST_COMPARED);
         let mut records = outlasting.into_iter().chain(some_end);
         if let Some(record) = records.find(|record| self.keys[*record as usize].fits(&gap.left)) {
             let record = &self.records[record as usize];

@@ -295,7 +295,7 @@ fn missed(stack: &str, group: usize, error: f64) -> Residual {
         metric: Metric::StepTime,
         reading: None,
         refused: None,
-        p_fits: None,
+        p_fits: 1.0,
         predicted: 1.0,
         // Too slow and too fast by turns: the band is as wide on both sides.
         measured: libm::exp(if group.is_multiple_of(2) { error } else { -error }),

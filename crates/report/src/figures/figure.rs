@@ -175,17 +175,19 @@ pub const METRICS: [Figure; 14] = [
 ];
 
 /// Figures by which scenarios are compared side by side.
-pub const COMPARED: [Figure; 13] = [
+pub const COMPARED: [Figure; 15] = [
     Figure::StepTime,
     Figure::ModelFlops,
     Figure::TokensPerSecond,
     Figure::Mfu,
     Figure::Peak,
+    Figure::FitChance,
     Figure::Exposed,
     Figure::Bubble,
     Figure::Devices,
     Figure::TotalTokens,
     Figure::Days,
+    Figure::DaysWithFailures,
     Figure::DeviceHours,
     Figure::Cost,
     Figure::Energy,

@@ -33,19 +33,19 @@ use shardscope_evidence::calibrate::RunDiagnosis;
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
-pub use caveats::{caveats, lacking};
-pub use diagnosis::{hypotheses, memory_words, prices, verdict_words};
+pub use caveats::{above_published, caveats, lacking};
+pub use diagnosis::{apart_words, hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
 pub use limits::{GridReport, LimitsReport};
 pub use measured::{MeasuredReport, band_words, cause_cells, measured};
 pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
-pub use search::{SearchReport, extent_words, offload_words, plan_words, proven_words, so_far_words};
+pub use search::{RunsIn, SearchReport, extent_words, folded, offload_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
 pub use text::StepLimit;
-pub use text::{Verdict, beside, changed, limit, text};
+pub use text::{Verdict, beside, changed, limit, safety_words, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 
@@ -82,6 +82,12 @@ impl EvaluationReport {
         let said = json!({"command": command});
         let noted = note.map_or(json!({}), |note| json!({"command_note": note}));
         Self(joined(joined(self.0, said), noted))
+    }
+
+    /// With the launchers that run the plan as planned, by name.
+    #[must_use]
+    pub fn with_runs_in(self, names: &[&str]) -> Self {
+        Self(joined(self.0, json!({"runs_in": names})))
     }
 
     /// As JSON; a number that is not finite is `null`.

@@ -7,8 +7,9 @@ use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
 use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
+use shardscope_interop::runs_in;
 use shardscope_library::command;
-use shardscope_report::figures::Figure;
+use shardscope_report::figures::{Figure, safety_words};
 
 /// Objectives of the view, with words for each.
 const OBJECTIVES: [(Objective, &str); 5] = [
@@ -55,8 +56,7 @@ pub struct PlanQuestion {
     keeps_sharding: bool,
     /// Whether plans may have what the stack lacks.
     any_plan: bool,
-    /// How many times the least margin stays free; 0 where as much stays free as a plan needs to fit with a chance of 0.9,
-    /// -1 where all may be filled.
+    /// How many times the least margin stays free; 0 where as much stays free as a plan needs to fit safely, -1 where all may be filled.
     margins: i32,
     /// Places in [`DEADLINES`] and [`BUDGETS`], from 1; 0 for none.
     deadline: usize,
@@ -78,9 +78,12 @@ impl PlanQuestion {
         let asked = |text: String| (false, text);
         let mut words = vec![asked(OBJECTIVES[self.objective].1.to_owned()), asked(devices)];
         words.extend(self.held_to(scenario).into_iter().map(asked));
+        if self.margin() == Margin::Likely {
+            words.push((true, format!("{} (+ -)", safety_words())));
+        }
         words.push((!self.keeps_sharding, sharding.to_owned()));
         if scenario.stack.runs.is_some() {
-            let stack = if self.any_plan { "any plan" } else { "runs on the stack" };
+            let stack = if self.any_plan { "any plan (x)" } else { "runs on the stack and in a launcher (x)" };
             words.push((!self.any_plan, stack.to_owned()));
         }
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
@@ -171,8 +174,9 @@ impl PlanQuestion {
         if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.length()) {
             limits = limits.for_at_most(most.amount, tokens);
         }
+        let launchers = if self.any_plan { Vec::new() } else { runs_in::searched(None) };
         let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
-        PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front }
+        PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front, launchers }
     }
 
     /// The command line of a search that it has asked for, or of one whose plans offload because none fits otherwise.

@@ -1,5 +1,6 @@
 //! The table of plans: its rows, and the columns that it can be sorted by.
 
+use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::plan::Recompute;
 use shardscope_engine::search::plans::EvaluatedPlan;
 
@@ -10,6 +11,12 @@ pub struct PlanRow {
     pub rank: usize,
     /// The plan, and what it comes to.
     pub found: EvaluatedPlan,
+    /// How many others are the same plan with other context ranks and micro-batches, within 1 %.
+    pub alike: usize,
+    /// The launchers that run it.
+    pub runs_in: Vec<&'static str>,
+    /// What the nearest launcher lacks, where it is better than the first plan and runs in none.
+    pub beyond: Option<String>,
 }
 
 /// A column.
@@ -42,13 +49,17 @@ pub enum PlanColumn {
     Again,
     /// Memory that stays free.
     Spare,
+    /// The chance of fitting.
+    Fits,
     /// The time of a step.
     Step,
+    /// The launchers that run it.
+    RunsIn,
 }
 
 impl PlanColumn {
     /// In the order of the table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Rank,
         Self::Speed,
         Self::Against,
@@ -62,7 +73,9 @@ impl PlanColumn {
         Self::Micro,
         Self::Again,
         Self::Spare,
+        Self::Fits,
         Self::Step,
+        Self::RunsIn,
     ];
 
     /// The one before or after.
@@ -91,7 +104,9 @@ impl PlanColumn {
             Self::Again if plan.recompute == Recompute::Selective => 1e-9,
             Self::Again => plan.recompute.layers(),
             Self::Spare => (summary.memory.peak - summary.memory.capacity).get(),
+            Self::Fits => -chance_of_fitting(scenario, &summary.memory),
             Self::Step => summary.step_time.get(),
+            Self::RunsIn => -(row.runs_in.len() as f64),
         }
     }
 }

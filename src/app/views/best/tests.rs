@@ -25,7 +25,7 @@ fn explorer() -> App {
     let plans = (0..3).map(found).collect();
     let answer = Box::new(PlanSearchAnswer { plans, exact: true, ..PlanSearchAnswer::default() });
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::BestPlans(answer, true) });
+    app.receive(JobReport::Found { generation, found: Found::BestPlans(answer, true, std::time::Duration::ZERO) });
     app
 }
 
@@ -196,15 +196,15 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
     Work::BestPlans(std::sync::Arc::new(search)).run(desk);
     let mut told = told.into_inner().expect("a lock");
-    let Some(Found::BestPlans(all, true)) = told.pop() else { panic!("no end: {told:?}") };
-    let Some(Found::BestPlans(whole, false)) = told.pop() else { panic!("nothing before the end: {told:?}") };
+    let Some(Found::BestPlans(all, true, _)) = told.pop() else { panic!("no end: {told:?}") };
+    let Some(Found::BestPlans(whole, false, _)) = told.pop() else { panic!("nothing before the end: {told:?}") };
     let by_operator = |found: &EvaluatedPlan| !found.scenario.plan.operators.is_empty();
     assert!(whole.exact && !whole.plans.iter().any(by_operator));
     let (placed, best) = (all.plans[0].clone(), &whole.plans[0]);
     assert!(by_operator(&placed) && placed.summary.tokens_per_s() > 1.001 * best.summary.tokens_per_s());
     assert_eq!(all.plans[1].summary, best.summary);
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::BestPlans(all, true) });
+    app.receive(JobReport::Found { generation, found: Found::BestPlans(all, true, std::time::Duration::ZERO) });
     press(&mut app, "g<ret>");
     assert_eq!(app.scenario.plan.operators, placed.scenario.plan.operators);
     assert!(app.notice.as_ref().is_some_and(|said| said.contains("by operator")), "{:?}", app.notice);

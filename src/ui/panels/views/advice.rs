@@ -15,7 +15,7 @@ use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::{self, fit};
 use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
-use shardscope_report::figures::{Figure, FigureSubject};
+use shardscope_report::figures::{Figure, FigureSubject, safety_words};
 
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
@@ -84,7 +84,7 @@ fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
             lines.push(heading(title));
             section = Some(title);
         }
-        lines.push((line(row, theme, most, width), Some(index)));
+        lines.push((line(row, app.views.advice.runs_in(index), theme, most, width), Some(index)));
     }
     let any = rows.iter().any(|row| matches!(row, AdviceRow::Change(_)));
     if let Some(nothing) = nothing(advice, app).filter(|_| !any) {
@@ -104,9 +104,9 @@ fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
         None if app.shown.is_ok() => return None,
         None => "the scenario is not possible: changes are tried once it is",
         Some(Advice { fits: Some(false), pairs: true, .. }) => {
-            "no change to the plan makes it fit, nor any two that were tried"
+            "no change to the plan makes it fit safely, nor any two that were tried"
         }
-        Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit",
+        Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit safely",
         Some(_) => "no single change to the plan makes it faster",
     })
 }
@@ -131,11 +131,11 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
         _ => "throughput with another plan",
     };
     let kept = app.scenario.wanted_sequences().map(words::kept);
-    std::iter::once(what.to_owned()).chain(kept).collect::<Vec<_>>().join(", ")
+    [what.to_owned(), safety_words()].into_iter().chain(kept).collect::<Vec<_>>().join(", ")
 }
 
 /// A change or a resource, its gain, and a bar, or the figures that change with it.
-fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
+fn line(row: &AdviceRow, runs_in: &[&str], theme: Theme, most: f64, width: u16) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
@@ -149,7 +149,7 @@ fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
         AdviceRow::Change(suggestion) => {
             let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
             let room = usize::from(width).saturating_sub(columns + GAIN + 3);
-            let aside = Span::styled(aside(suggestion, room), theme.style(Role::Dim));
+            let aside = Span::styled(aside(suggestion, runs_in, room), theme.style(Role::Dim));
             vec![gained(&row.name(), columns, suggestion.gain), aside]
         }
     })
@@ -157,15 +157,22 @@ fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
 
 /// `int8 weights!, 88.2 days, batch 1,056, step 6.84 s, 41.2 GiB`: first what makes the numbers coarser, and of the rest
 /// as much as has room.
-fn aside(suggestion: &Suggestion, room: usize) -> String {
+fn aside(suggestion: &Suggestion, runs_in: &[&str], room: usize) -> String {
     let Suggestion { candidate, summary, batch, coarser, .. } = suggestion;
-    let days = Figure::Days.amount(&FigureSubject::new(&candidate.scenario, summary)).map(Amount::in_row);
+    let subject = FigureSubject::new(&candidate.scenario, summary);
+    let [days, fits] = [Figure::Days, Figure::FitChance].map(|figure| figure.amount(&subject).map(Amount::in_row));
     let marked = coarser.iter().map(|coarse| format!("{coarse}!"));
     let figures = [
         days.map(|days| format!("{days} days")),
         batch.map(|sequences| format!("batch {}", thousands(sequences))),
         Some(format!("step {}", summary.step_time)),
         Some(summary.memory.peak.to_string()),
+        fits.map(|chance| format!("P(fits) {chance}")),
+        Some(if runs_in.is_empty() {
+            "runs in nothing known".to_owned()
+        } else {
+            format!("runs in {}", runs_in.join(", "))
+        }),
     ];
     let parts = marked.chain(figures.into_iter().flatten());
     let said = parts.scan(String::new(), |said, part| {

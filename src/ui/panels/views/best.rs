@@ -14,6 +14,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::Aligned;
 use crate::ui::widgets::{LogLog, table};
+use shardscope_engine::evaluate::{SAFE_CHANCE, chance_of_fitting};
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
@@ -91,27 +92,37 @@ fn proven(best: &BestView) -> String {
         return if best.is_complete() {
             format!("{plans} plans, {simulated} simulated: optimal in this model")
         } else {
-            format!("{simulated} simulated")
+            format!("{}: {plans} plans, {simulated} simulated", so_far(best))
         };
     };
+    let so_far = so_far(best);
     match best.asked().map_or(Objective::Throughput, |search| search.objective) {
-        _ if answer.proven <= 0.0 => format!("{simulated} simulated"),
+        _ if answer.proven <= 0.0 => format!("{so_far}: {simulated} simulated"),
         // Whole plans are done with, and what is placed operator by operator is not proven.
-        _ if answer.exact => format!("{simulated} simulated: optimal in this model; placing operators"),
-        _ if answer.proven >= 1.0 => format!("{simulated} simulated: the best is proven, the others may change"),
+        _ if answer.exact => format!("{so_far}: {simulated} simulated: optimal in this model"),
+        _ if answer.proven >= 1.0 => {
+            format!("{so_far}: {simulated} simulated: the best is proven, the others may change")
+        }
         Objective::Throughput => {
             let least: Seconds = first.summary.step_time * answer.proven;
-            format!("{simulated} simulated, lower bound {least} (gap {})", percent(1.0 - answer.proven))
+            format!("{so_far}: {simulated} simulated, lower bound {least} (gap {})", percent(1.0 - answer.proven))
         }
-        objective => format!("{simulated} simulated, {}", proven_words(objective, answer)),
+        objective => format!("{so_far}: {simulated} simulated, {}", proven_words(objective, answer)),
     }
+}
+
+/// What a search is busy with, and for how long it has run: `proving plans, 1:04`.
+fn so_far(best: &BestView) -> String {
+    let seconds = best.elapsed().as_secs();
+    format!("{}, {}:{:02}", best.answer().phase.words(), seconds / 60, seconds % 60)
 }
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, .. }) = best.chosen() else {
+    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, beyond, .. }) = best.chosen() else {
         return Vec::new();
     };
+    let missing = beyond.iter().map(|missing| Span::raw(format!("! {missing}")));
     let title = theme.style(Role::Title);
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary)).map(Amount::in_row)?;
@@ -124,8 +135,9 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         " each operator's state where it does best".to_owned()
     };
     let caveats = figures::caveats(scenario, summary);
-    let figures =
-        figures.into_iter().filter_map(figure).chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
+    let figures = missing
+        .chain(figures.into_iter().filter_map(figure))
+        .chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
         joined(std::iter::once(Span::raw(over)).chain(figures), theme, width),
@@ -213,11 +225,13 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
 /// Widths and alignment of the columns.
 pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
     let set = |column: &PlanColumn| match column {
-        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context | PlanColumn::Experts => Aligned::Right(4),
+        PlanColumn::Rank => Aligned::Right(5),
+        PlanColumn::Tensor | PlanColumn::Context | PlanColumn::Experts => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(16),
+        PlanColumn::RunsIn => Aligned::Left(24),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
-        PlanColumn::Pipeline | PlanColumn::Spare => Aligned::Right(7),
+        PlanColumn::Pipeline | PlanColumn::Spare | PlanColumn::Fits => Aligned::Right(7),
         PlanColumn::Cost | PlanColumn::Against => Aligned::Right(12),
         PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
     };
@@ -254,12 +268,14 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
         PlanColumn::Micro => "micro",
         PlanColumn::Again => "recompute",
         PlanColumn::Spare => "spare",
+        PlanColumn::Fits => "fits",
         PlanColumn::Step => "step",
+        PlanColumn::RunsIn => "  runs in",
     }
 }
 
 fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
-    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout } } = row;
+    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout }, alike, .. } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary));
@@ -267,7 +283,16 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
     };
     let count = |count: u32| TableCell::word(thousands(f64::from(count)));
     match column {
-        PlanColumn::Rank => TableCell::word(format!("{mark}{rank}")),
+        // Better than the first, and nobody runs it.
+        PlanColumn::Rank if row.beyond.is_some() => TableCell::word(format!("{mark}-")).toned(CellTone::Bad),
+        PlanColumn::Rank => {
+            let alike = if *alike > 0 { format!("+{alike}") } else { String::new() };
+            if figures::above_published(scenario, summary).is_some() {
+                TableCell::word(format!("{mark}{rank}{alike}!")).toned(CellTone::Bad)
+            } else {
+                TableCell::word(format!("{mark}{rank}{alike}"))
+            }
+        }
         PlanColumn::Speed if timed => figure(Figure::Days),
         PlanColumn::Speed => TableCell::word(words::count(summary.tokens_per_s())),
         PlanColumn::Against => {
@@ -291,13 +316,17 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
         PlanColumn::Spare => {
             let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
-            let chance = Figure::FitChance.amount(&FigureSubject::new(scenario, summary));
-            match chance.map(|chance| chance.value) {
-                Some(chance) if chance >= 0.9 => spare.toned(CellTone::Good),
-                Some(chance) if chance < 0.5 => spare.toned(CellTone::Bad),
+            match chance_of_fitting(scenario, &summary.memory) {
+                chance if chance >= SAFE_CHANCE => spare.toned(CellTone::Good),
+                chance if chance < 0.5 => spare.toned(CellTone::Bad),
                 _ => spare,
             }
         }
+        PlanColumn::Fits => figure(Figure::FitChance),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
+        PlanColumn::RunsIn => match row.runs_in.as_slice() {
+            [] => TableCell::aside("  nothing known"),
+            names => TableCell::word(format!("  {}", names.join(", "))),
+        },
     }
 }

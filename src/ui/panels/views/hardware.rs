@@ -19,6 +19,7 @@ use crate::ui::widgets::text::draw_lines;
 use shardscope_engine::scenario::Value;
 use shardscope_engine::search::Cell;
 use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor};
+use shardscope_report::figures::safety_words;
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::hardware::SPEC.id,
@@ -43,7 +44,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Hardware: {}{}", map.metric().title(&map.sweep), outdated(app));
     let (done, all) = map.progress();
     let note = if map.is_complete() {
-        format!("best batch each, {done} of {all}")
+        format!("best batch each, {}, {done} of {all}", safety_words())
     } else {
         progress("best micro-batch each, ", (done, all), "", &title, area)
     };

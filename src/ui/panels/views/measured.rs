@@ -18,7 +18,7 @@ use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 use shardscope_report::figures::{
-    CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
+    CellTone, Table, apart_words, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
 };
 
 pub(super) const DRAWING: Drawing = Drawing {
@@ -32,9 +32,15 @@ pub(super) const DRAWING: Drawing = Drawing {
 const HYPOTHESES: [Aligned; 4] =
     [Aligned::Indented(1, 46), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 11)];
 
-/// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
-const PRICES: [Aligned; 5] =
-    [Aligned::Indented(1, 36), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
+/// A choice, its peak, what it saves or costs of memory, and of time, its chance of fitting, and whether that is enough.
+const PRICES: [Aligned; 6] = [
+    Aligned::Indented(1, 36),
+    Aligned::Right(10),
+    Aligned::Right(11),
+    Aligned::Right(9),
+    Aligned::Right(8),
+    Aligned::Indented(2, 5),
+];
 
 /// The share of the gap, the constant, what it would be, how far that is, and what it means.
 const CAUSES: [Aligned; 5] =
@@ -69,8 +75,10 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.diagnosis()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
     let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
-    let mut said =
-        attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
+    let mut said = attribution
+        .as_ref()
+        .map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told, counted(app, run))])
+        .into_iter();
     lines.row(Line::styled(format!(" {}", said.next().unwrap_or_default()), theme.style(Role::Title)));
     for line in said {
         lines.say(line);
@@ -80,6 +88,9 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
         lines.say(verdict);
     }
     lines.table(&hypotheses(diagnosis), &HYPOTHESES);
+    if let Some(apart) = apart_words(diagnosis) {
+        lines.say(apart);
+    }
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);
@@ -128,14 +139,22 @@ fn constants(causes: &[Cause]) -> Table {
     table
 }
 
-fn gap_words(told: &Attribution) -> String {
+/// The step that is shown, if it counts with what the run has told.
+fn counted(app: &App, run: &OwnRun) -> Option<Seconds> {
+    let answer = app.answer.as_ref().filter(|answer| run.is_of(&answer.scenario) && run.counts_in(&answer.scenario));
+    Some(answer?.evaluation.summary.step_time)
+}
+
+/// What was measured, beside the prediction without it, and the one with it, which the whole screen shows.
+fn gap_words(told: &Attribution, counted: Option<Seconds>) -> String {
     let measured = Seconds::new(told.step_time);
     let place = told.band_before.map_or("", |band| {
         if (band.low..=band.high).contains(&measured) { ", inside the 80 % band" } else { ", outside the 80 % band" }
     });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let predicted = measured / (1.0 + told.gap);
-    format!("measured {measured}, predicted {predicted}: {} {way}{place}", percent(told.gap.abs()))
+    let now = counted.map_or_else(String::new, |step| format!("; {step} with it, as all panels have it now"));
+    format!("measured {measured}: {} {way} than {predicted}, predicted without it{place}{now}", percent(told.gap.abs()))
 }
 
 /// Whether the run is of what the screen shows.

@@ -22,7 +22,7 @@ use shardscope_engine::evaluate::Summary;
 use shardscope_engine::search::Tuned;
 use shardscope_engine::search::planner::{FoundPlan, PlanAnswer};
 use shardscope_engine::units::significant;
-use shardscope_report::figures::{Figure, Table, TableCell};
+use shardscope_report::figures::{Figure, Table, TableCell, safety_words};
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::plan::SPEC.id,
@@ -70,7 +70,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         planning.objective().word().replace('-', " "),
         outdated(app)
     );
-    let note = if picture.is_complete() { String::new() } else { progress("", picture.progress(), "", &title, area) };
+    let note = if picture.is_complete() { safety_words() } else { progress("", picture.progress(), "", &title, area) };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, curve, bar, operators, why, table] = places(inside);
     draw_line(buf, asked, &question(planning, picture, theme, asked.width), theme);

@@ -182,6 +182,8 @@ fields![
         .unit("token", "tokens")
         .steps(Steps::Powers(256, 1 << 20))
         .range(512, 131_072)
+        .advised(0, 8)
+        .suspected(0, 0)
         .left_open()
         .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
     MtpLayers = plan("plan.mtp_layers", "mtp-layers", Type::Count(0, 16), "0")
@@ -404,6 +406,8 @@ fields![
     Train = word::<TrainMethod>("plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .needs(Feature::Adapters, "training of adapters")
+        .advised(2, 0)
+        .suspected(0, 0)
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),
     LoraRank = plan("plan.lora_rank", "lora-rank", Type::Count(1, 4096), "16")
         .help("R", "Rank of the adapters")

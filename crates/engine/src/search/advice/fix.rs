@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::evaluate::{Workspace, summary};
+use crate::evaluate::{Workspace, fits_safely, summary};
 use crate::plan::{Extent, Recompute, Size};
 use crate::scenario::{Edit, Field, Scenario};
 
@@ -33,7 +33,7 @@ impl fmt::Display for Fixes {
     }
 }
 
-/// The single edits with which the scenario fits: more recompute, a smaller micro-batch, a wider shard, more nodes; of
+/// The single edits with which the scenario fits safely: more recompute, a smaller micro-batch, a wider shard, more nodes; of
 /// each the least, and of these the first three. `None` if there is none.
 pub fn fix(scenario: &Scenario, workspace: &mut Workspace) -> Option<Fixes> {
     // In each kind the mildest change comes first, so that the first one that fits is the smallest. Nothing after it is
@@ -47,7 +47,7 @@ pub fn fix(scenario: &Scenario, workspace: &mut Workspace) -> Option<Fixes> {
     let mut fits = |edit: &Edit| {
         let candidate = Candidate::new(scenario, [edit.clone()]);
         candidate.is_ok_and(|one| {
-            let fits = summary(&one.scenario, workspace).is_ok_and(|summary| summary.fits);
+            let fits = summary(&one.scenario, workspace).is_ok_and(|summary| fits_safely(&one.scenario, &summary));
             fits && !one.scenario.lacks_more_than(scenario)
         })
     };

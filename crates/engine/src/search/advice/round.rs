@@ -1,6 +1,6 @@
 //! Changes that were tried together, with their figures, and those of them that help.
 
-use crate::evaluate::Summary;
+use crate::evaluate::{Summary, fits_safely};
 use crate::scenario::Scenario;
 use crate::search::candidate::Candidate;
 
@@ -49,12 +49,12 @@ impl<'a> Round<'a> {
     fn suggestions(&self) -> Vec<Suggestion> {
         let (from, Some(now)) = (self.from, &self.now) else { return Vec::new() };
         let mut found: Vec<Suggestion> = Vec::new();
-        for (candidate, summary) in self.evaluated.iter().filter(|(_, summary)| summary.fits) {
+        for (candidate, summary) in self.evaluated.iter().filter(|(one, summary)| fits_safely(&one.scenario, summary)) {
             let gain = summary.tokens_per_s() / now.tokens_per_s() - 1.0;
-            // More devices are a way to fit; to be faster with them is no other plan. A larger micro-batch is no way to
+            // More devices, adapters or a shorter sequence are ways to fit; to be faster with them is no other plan. A larger micro-batch is no way to
             // fit, whatever is recomputed for it; pairs have only smaller ones.
             let idle = if now.fits {
-                gain < WORTHWHILE_GAIN || summary.devices != now.devices
+                gain < WORTHWHILE_GAIN || summary.devices != now.devices || candidate.trains_otherwise()
             } else {
                 !self.pairs && candidate.refills()
             };

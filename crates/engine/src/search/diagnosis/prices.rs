@@ -1,7 +1,7 @@
 //! Prices of memory: how much memory each change of a plan would save or cost, and how much time. Not for the fastest
 //! plan that fits ([`crate::search::advice`] and the planners).
 
-use crate::evaluate::Summary;
+use crate::evaluate::{Summary, chance_of_room, safe_share};
 use crate::scenario::Scenario;
 use crate::search::advice::Adviser;
 use crate::search::candidate::Candidate;
@@ -27,7 +27,9 @@ pub struct ChoicePrice {
     pub memory: Bytes,
     /// The change of the time for as many tokens: 0.1 where they take 10 % longer.
     pub time: f64,
-    /// Whether the job would fit, if it needs as much beyond the predicted peak as was measured.
+    /// The chance that the job would fit, if it needs as much beyond the predicted peak as was measured.
+    pub chance: f64,
+    /// Whether the job would fit safely, if it needs as much beyond the predicted peak as was measured.
     pub fits: bool,
 }
 
@@ -49,8 +51,10 @@ pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator
         let summary = summary.ok()?;
         let memory = summary.memory.peak - now.memory.peak;
         let time = now.tokens_per_s() / summary.tokens_per_s() - 1.0;
-        let fits = summary.memory.peak + beyond.max(Bytes::ZERO) <= room;
-        Some(ChoicePrice { candidate, summary, memory, time, fits })
+        let needed = summary.memory.peak + beyond.max(Bytes::ZERO);
+        let chance = chance_of_room(&candidate.scenario, needed, room);
+        let fits = needed <= room * safe_share(&candidate.scenario);
+        Some(ChoicePrice { candidate, summary, memory, time, chance, fits })
     };
     let mut prices: Vec<ChoicePrice> = evaluated.filter_map(price).collect();
     // A choice that costs memory counts only where it fits and saves time.

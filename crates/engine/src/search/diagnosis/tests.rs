@@ -235,7 +235,11 @@ fn memory_has_prices() {
     assert!(found.is_expected() && found.prices.len() > 3, "{}", found.prices.len());
     for one in &found.prices {
         let after = figures(&one.candidate.scenario);
-        assert_eq!((one.memory, one.fits), (after.memory.peak - now.memory.peak, after.memory.peak + beyond <= room));
+        let safe = crate::evaluate::safe_share(&one.candidate.scenario);
+        assert_eq!(
+            (one.memory, one.fits),
+            (after.memory.peak - now.memory.peak, after.memory.peak + beyond <= room * safe)
+        );
         assert!((one.time - (now.tokens_per_s() / after.tokens_per_s() - 1.0)).abs() < 1e-12);
     }
     let fits: Vec<&ChoicePrice> = found.prices.iter().take_while(|one| one.fits).collect();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::plan::{Extent, Plan, Recompute, Reduction, Sharding};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
-use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, least_scores};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, SearchPhase, least_scores};
 use crate::stack::Feature;
 
 use super::climb;
@@ -27,6 +27,8 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
     let best = search.objective.of(answer.plans.first()?);
     let lacks = search.space.runs(&search.base).is_some_and(|runs| !runs.has(Feature::Operators));
     let trains_all = search.base.model.mtp_layers == 0 && !search.base.trains_part();
+    // Where a launcher takes the best plan, one has to take what is better.
+    let taken = answer.launched == Some(true);
     if lacks || !search.space.places_operators() || !trains_all {
         return None;
     }
@@ -51,7 +53,8 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
         one[0].total_cmp(&other[0]).then(one[1].total_cmp(&other[1]))
     };
     let (scores, found) = found.into_iter().min_by(order)?;
-    gains(scores, best).then_some(found)
+    let is_taken = !taken || search.launchers.iter().any(|launcher| launcher.takes(&found.scenario));
+    (is_taken && gains(scores, best)).then_some(found)
 }
 
 /// Whether scores are better than others by as much as is worth a choice for each operator.
@@ -70,6 +73,7 @@ pub fn best_plans(
     so_far: &mut dyn FnMut(&PlanSearchAnswer),
 ) -> PlanSearchAnswer {
     let mut answer = search.run(evaluator, so_far);
+    answer.phase = SearchPhase::Operators;
     so_far(&answer);
     let better = refined(search, &answer, evaluator);
     if let Some(better) = better.and_then(|FoundPlan { scenario, summary, .. }| EvaluatedPlan::new(scenario, summary)) {

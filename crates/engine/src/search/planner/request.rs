@@ -1,6 +1,7 @@
 //! What is to be planned, and what it is best in.
 
 use crate::scenario::Scenario;
+use crate::search::plans::SearchLimits;
 use crate::stack::Runs;
 
 /// What a plan is best in.
@@ -63,6 +64,14 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
+    /// The limits of its plans. The paper's costs are compared with its own memory, which a plan may fill.
+    pub(super) fn limits(&self) -> SearchLimits {
+        match self.cost_model {
+            CostModel::Simulator => SearchLimits::SAFE,
+            CostModel::Paper => SearchLimits::NONE,
+        }
+    }
+
     /// What the stack can run, where plans keep to it. The paper's costs are of its own program.
     pub(super) fn runs(&self) -> Option<&Runs> {
         let keeps = !self.any_plan && self.cost_model == CostModel::Simulator;

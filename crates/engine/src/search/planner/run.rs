@@ -3,7 +3,7 @@
 use crate::plan::Size;
 use crate::scenario::{Field, Problem, Scenario};
 use crate::search::evaluator::Cancel;
-use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, SearchLimits, SearchSpace};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, SearchSpace};
 use crate::stack::Feature;
 
 use super::found::{FoundPlan, PlanAnswer, Uniform};
@@ -20,7 +20,7 @@ pub fn plan(request: &PlanRequest, cancel: &Cancel) -> Result<PlanAnswer, Vec<Pr
 /// The same with what another search of the same job knows already.
 pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) -> Result<PlanAnswer, Vec<Problem>> {
     request.scenario.layout()?;
-    let judge = Judge::new(request.objective, known, cancel);
+    let judge = Judge::new(request.objective, known, cancel).within(request.limits());
     let mut found = PlanAnswer::default();
     for size in sizes(request) {
         let mut scenario = request.scenario.clone();
@@ -50,8 +50,8 @@ fn with_whole(request: &PlanRequest, scenario: &Scenario, cancel: &Cancel, found
         if request.objective == PlannerObjective::Memory { Objective::Memory } else { Objective::Throughput };
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
     let space = SearchSpace::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
-    let limits = SearchLimits::default();
-    let search = PlanSearch { base: scenario.clone(), space, objective, limits, top: 1, front: Vec::new() };
+    let (base, limits) = (scenario.clone(), request.limits());
+    let search = PlanSearch { base, space, objective, limits, top: 1, front: Vec::new(), launchers: Vec::new() };
     let answer = judge.whole(&search);
     let sequences = |scenario: &Scenario| scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let bound = matches!(request.objective, PlannerObjective::StepTime | PlannerObjective::Memory);
@@ -72,7 +72,7 @@ fn climbed(whole: &EvaluatedPlan, request: &PlanRequest, cancel: &Cancel) -> Opt
         space.keep_to(runs);
     }
     let memo = PlanMemo::default();
-    let judge = Judge::new(request.objective, &memo, cancel);
+    let judge = Judge::new(request.objective, &memo, cancel).within(request.limits());
     let uniform = judge.uniform(&space);
     let found =
         choices(request, &space).into_iter().flat_map(|ways| climb::search(&space, &ways, &uniform, &judge, 1, 0.0));

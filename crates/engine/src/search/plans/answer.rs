@@ -54,6 +54,35 @@ pub struct PlanCounts {
     pub simulated: u64,
 }
 
+/// What a search is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SearchPhase {
+    /// It looks for a plan that fits.
+    #[default]
+    First,
+    /// It lays meshes out.
+    Meshes,
+    /// It finds bounds of plans and simulates those that may be among the best.
+    Plans,
+    /// The same, for plans that are better than the best that a launcher takes.
+    Beyond,
+    /// It places operators one by one.
+    Operators,
+}
+
+impl SearchPhase {
+    /// In words: `laying out meshes`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::First => "looking for a first plan",
+            Self::Meshes => "laying out meshes",
+            Self::Plans => "proving plans",
+            Self::Beyond => "proving plans that no launcher takes",
+            Self::Operators => "placing operators",
+        }
+    }
+}
+
 /// The answer to a search, or what it has so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanSearchAnswer {
@@ -65,6 +94,13 @@ pub struct PlanSearchAnswer {
     pub counts: PlanCounts,
     /// Whether all of them were looked at: no plan of the grid is better.
     pub exact: bool,
+    /// What it is busy with.
+    pub phase: SearchPhase,
+    /// Plans that are better than the best of those that some launcher takes, and that none takes: best first. Only where the
+    /// search asks for launchers, and some plan runs in one.
+    pub beyond: Vec<EvaluatedPlan>,
+    /// Whether some launcher takes the plans; `None` where none was asked for.
+    pub launched: Option<bool>,
     /// The proof so far: no plan takes less than this share of the best one's time.
     pub proven: f64,
     /// The best plan with no more on the host than the job puts there, for which the devices have no memory; only where plans

@@ -10,9 +10,10 @@ use crate::scenario::Scenario;
 use crate::search::{Cancel, Evaluator};
 use crate::units::{Bytes, Seconds};
 
-use super::answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
+use super::answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchPhase, SearchShare};
 use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
+use super::launchers::Launcher;
 use super::lower_bound::LowerBound;
 use super::objective::{Objective, SearchLimits, TokenPace};
 use super::search_space::SearchSpace;
@@ -35,6 +36,8 @@ pub struct PlanSearch {
     pub top: usize,
     /// In what to find the plans that nothing beats too, of days, cost and devices; nothing where they are not asked for.
     pub front: Vec<Objective>,
+    /// Launchers of which one is to take the first plan; none where plans are ranked whoever takes them.
+    pub launchers: Vec<Launcher>,
 }
 
 /// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts
@@ -43,6 +46,9 @@ const TOGETHER: usize = 8;
 
 /// Runs whose bounds are found at once, in turns for the same reason.
 const RUNS_TOGETHER: usize = 32;
+
+/// Groups of meshes that are laid out before it is told how far the search is.
+const MESHES_TOGETHER: usize = 256;
 
 /// Meshes in which a first plan is looked for.
 const FIRST_TRIES: usize = 400;
@@ -80,9 +86,9 @@ impl PlanSearch {
     pub fn has_same_answer_as(&self, other: &Self) -> bool {
         let mut base = other.base.clone();
         self.space.copy_free_fields(&self.base, &mut base);
-        let Self { space, objective, limits, top, front, .. } = other;
+        let Self { space, objective, limits, top, front, launchers, .. } = other;
         (base, space, objective) == (self.base.clone(), &self.space, &self.objective)
-            && (limits, top, front) == (&self.limits, &self.top, &self.front)
+            && (limits, top, front, launchers) == (&self.limits, &self.top, &self.front, &self.launchers)
     }
 
     /// Searches, and says from time to time what is found so far. Cancelled, the answer is the best so far.
@@ -102,15 +108,16 @@ impl PlanSearch {
         (!answer.plans.is_empty()).then(|| answer.beside_offload_of(&self.base))
     }
 
-    /// Searches the plans that other processes leave to this one.
-    pub fn run_share(
+    /// Searches plans whoever takes them.
+    pub(super) fn run_ranked(
         &self,
         share: &SearchShare,
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
     ) -> PlanSearchAnswer {
         let mut run = SearchRun::new(self, Workers::many(evaluator), share);
-        if share.part.is_none() && run.find_first_plan() {
+        progress(run.answer(false, 0.0));
+        if share.part.is_none() && share.known.is_none() && run.find_first_plan(progress) {
             progress(run.answer(false, 0.0));
         }
         run.run(progress)
@@ -140,17 +147,18 @@ impl<'a> SearchRun<'a> {
     }
 
     fn run(mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) -> PlanSearchAnswer {
-        self.add_meshes();
+        self.told.phase = SearchPhase::Meshes;
+        self.add_meshes(progress);
+        self.told.phase = SearchPhase::Plans;
         while let Some(next) = self.next() {
             let waiting = self.frontier.peek().into_iter().chain(self.deferred.peek());
             let least = waiting.map(|node| node.scores[0]).fold(next.scores[0], f64::min);
             if self.workers.is_cancelled() {
                 return self.answer(false, least).clone();
             }
-            // Each plan that was simulated is news, better or not: it shows how far the proof is.
-            if self.expand(next) {
-                progress(self.answer(false, least));
-            }
+            // Whatever was expanded is news, better or not: it shows how far the proof is.
+            self.expand(next);
+            progress(self.answer(false, least));
         }
         let exact = !self.workers.is_cancelled();
         self.answer(exact, f64::INFINITY).clone()
@@ -169,33 +177,47 @@ impl<'a> SearchRun<'a> {
     }
 
     /// Finds some plan that fits, so that there is one to show at once: what has the lowest bound mostly fits nowhere. The
-    /// least parallel mesh with all computed again and all sharded comes first. It is not counted: the search comes by it.
-    fn find_first_plan(&mut self) -> bool {
+    /// least parallel mesh with all computed again and all sharded comes first; of experts, those that divide them over a
+    /// node or more and have a pipeline. Plans are not counted: the search comes by them.
+    fn find_first_plan(&mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) -> bool {
         let PlanSearch { base, space, .. } = self.search;
         let most = self.recomputes.iter().copied().max_by(|one, other| one.layers().total_cmp(&other.layers()));
         let Some(recompute) = most else { return false };
-        let mut workspace = Workspace::default();
         let variants = space.variants(base).0;
-        let meshes =
-            variants.iter().flat_map(|variant| meshes(variant, space).into_iter().map(move |mesh| (variant, mesh)));
-        for (number, (variant, mesh)) in meshes.take(FIRST_TRIES).enumerate() {
-            if self.workers.is_cancelled() {
-                break;
-            }
-            let Some(shape) = Shape::new(number, variant, mesh, space, &mut None) else { continue };
-            let found = shape.smallest(recompute, &mut workspace);
-            if let Some((kind, found)) =
-                found.filter(|(_, found)| self.search.limits.keeps(&found.scenario, &found.summary))
-            {
-                self.ranking.add(found, kind);
-                return true;
+        let all: Vec<_> = variants
+            .iter()
+            .flat_map(|variant| meshes(variant, space).into_iter().map(move |mesh| (variant, mesh)))
+            .enumerate()
+            .collect();
+        let node = base.cluster.devices_per_node();
+        let seeds = all.iter().filter(|(_, (_, mesh))| mesh.seeds_experts(node));
+        for seed in seeds {
+            if self.try_first(seed, recompute) | self.try_first(seed, Recompute::None) {
+                progress(self.answer(false, 0.0));
             }
         }
-        false
+        let mut first = all.iter().take(FIRST_TRIES);
+        self.ranking.best().is_some() || first.any(|mesh| self.try_first(mesh, recompute))
+    }
+
+    /// Ranks the plan of a mesh that takes least memory, if it keeps to what is asked; says whether it does.
+    fn try_first(&mut self, (number, (variant, mesh)): &(usize, (&Scenario, MeshSizes)), recompute: Recompute) -> bool {
+        let PlanSearch { space, limits, .. } = self.search;
+        if self.workers.is_cancelled() {
+            return false;
+        }
+        let shape = Shape::new(*number, variant, *mesh, space, &mut None);
+        let found = shape.and_then(|shape| shape.smallest(recompute, &mut Workspace::default()));
+        let kept = found.filter(|(_, EvaluatedPlan { scenario, summary, .. })| {
+            limits.keeps(scenario, summary) && space.takes(scenario)
+        });
+        let Some((kind, found)) = kept else { return false };
+        self.ranking.add(found, kind);
+        true
     }
 
     /// Adds every mesh with every micro-batch to the frontier.
-    fn add_meshes(&mut self) {
+    fn add_meshes(&mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) {
         let PlanSearch { base, space, .. } = self.search;
         let (variants, impossible) = space.variants(base);
         if self.is_mine(0) {
@@ -208,26 +230,34 @@ impl<'a> SearchRun<'a> {
             let meshes: Vec<(MeshSizes, usize)> = numbered.filter(|(_, number)| self.is_mine(*number)).collect();
             // Those that differ in their micro-batch alone are neighbours.
             let alike: Vec<_> = meshes.chunk_by(|(one, _), (other, _)| one.ranks() == other.ranks()).collect();
-            let found = self.workers.map(&alike, 8, |_, meshes| {
-                let mut extents = None;
-                let shape = |(mesh, number): &(MeshSizes, usize)| {
-                    Shape::new(*number, variant, *mesh, space, &mut extents).map(|shape| (shape.pace(None), shape))
-                };
-                meshes.iter().map(shape).collect::<Vec<_>>()
-            });
-            let shapes =
-                alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
-            for ((mesh, _), shape) in shapes {
-                if let Some((pace, shape)) = shape {
-                    self.counts.plans += shape.plans(self.recomputes.len());
-                    self.push(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::Mesh);
-                } else {
-                    // Extents are not counted where there is nothing to shard over.
-                    let overlaps = space.tensor_overlaps(variant, mesh.tensor).len();
-                    let runs = space.orders(variant, mesh.pipeline).len() * self.recomputes.len() * overlaps;
-                    self.counts.plans += runs as u64;
-                    self.counts.impossible += runs as u64;
-                }
+            for alike in alike.chunks(MESHES_TOGETHER) {
+                self.add_alike(variant, alike);
+                progress(self.answer(false, 0.0));
+            }
+        }
+    }
+
+    /// Adds meshes in groups that differ in their micro-batch alone.
+    fn add_alike(&mut self, variant: &Scenario, alike: &[&[(MeshSizes, usize)]]) {
+        let space = &self.search.space;
+        let found = self.workers.map(alike, 8, |_, meshes| {
+            let mut extents = None;
+            let shape = |(mesh, number): &(MeshSizes, usize)| {
+                Shape::new(*number, variant, *mesh, space, &mut extents).map(|shape| (shape.pace(None), shape))
+            };
+            meshes.iter().map(shape).collect::<Vec<_>>()
+        });
+        let shapes = alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
+        for ((mesh, _), shape) in shapes {
+            if let Some((pace, shape)) = shape {
+                self.counts.plans += shape.plans(self.recomputes.len());
+                self.push(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::Mesh);
+            } else {
+                // Extents are not counted where there is nothing to shard over.
+                let overlaps = space.tensor_overlaps(variant, mesh.tensor).len();
+                let runs = space.orders(variant, mesh.pipeline).len() * self.recomputes.len() * overlaps;
+                self.counts.plans += runs as u64;
+                self.counts.impossible += runs as u64;
             }
         }
     }
@@ -248,14 +278,13 @@ impl<'a> SearchRun<'a> {
         }
     }
 
-    /// Expands the node with the lowest bound; says whether any plan was simulated.
-    fn expand(&mut self, next: SearchNode) -> bool {
+    /// Expands the node with the lowest bound.
+    fn expand(&mut self, next: SearchNode) {
         if matches!(next.level, NodeLevel::Run(_)) {
-            self.bound_runs(next);
-            return false;
+            return self.bound_runs(next);
         }
         if self.prune(&next) {
-            return false;
+            return;
         }
         match next.level {
             NodeLevel::Run(_) => {}
@@ -268,9 +297,8 @@ impl<'a> SearchRun<'a> {
                 self.bound_plans(run, &next.shape, true);
             }
             NodeLevel::Transfers(run) => self.bound_plans(run, &next.shape, false),
-            NodeLevel::Plans(run, plans) => return self.simulate_lowest(run, plans, &next.shape),
+            NodeLevel::Plans(run, plans) => self.simulate_lowest(run, plans, &next.shape),
         }
-        false
     }
 
     /// Finds the bounds of a run and of those that would be expanded next.
@@ -399,9 +427,9 @@ impl<'a> SearchRun<'a> {
     }
 
     /// Simulates those of some plans whose bounds are lowest, and puts the others back.
-    fn simulate_lowest(&mut self, run: MeshRun, mut plans: Vec<BoundedPlan>, shape: &Arc<Shape>) -> bool {
+    fn simulate_lowest(&mut self, run: MeshRun, mut plans: Vec<BoundedPlan>, shape: &Arc<Shape>) {
         let PlanSearch { limits, objective, .. } = self.search;
-        let Some(scenario) = shape.run(run) else { return false };
+        let Some(scenario) = shape.run(run) else { return };
         let kind = shape.kind(run.order);
         let all = plans.len();
         plans.retain(|BoundedPlan { bound, .. }| {
@@ -417,11 +445,13 @@ impl<'a> SearchRun<'a> {
             transfers.apply(&mut plan);
             plan
         };
-        let together: Vec<Scenario> = together.iter().rev().map(apply).collect();
+        let mut together: Vec<Scenario> = together.iter().rev().map(apply).collect();
+        let all = together.len();
+        together.retain(|plan| self.search.space.takes(plan));
+        self.counts.impossible += (all - together.len()) as u64;
         let longest = self.ranking.longest_step(kind, &shape.pace_of(&scenario, Seconds::new(1.0)));
         self.simulate(&together, shape.work(&scenario), kind, longest);
         self.push_plans(run, plans, &scenario, shape);
-        !together.is_empty()
     }
 
     /// Simulates some plans of a run at once, by the work of its units, none of which counts if its step is longer than

@@ -1,6 +1,6 @@
 //! The objective of a search, and the limits that every plan must keep to.
 
-use crate::evaluate::{FailureForecast, Summary, likely_share};
+use crate::evaluate::{FailureForecast, Summary, safe_share};
 use crate::scenario::Scenario;
 use crate::units::{Seconds, Watts};
 
@@ -147,7 +147,7 @@ pub struct SearchLimits {
 pub enum Margin {
     /// This share of the device's.
     Share(f64),
-    /// As much as a plan needs to fit with a chance of 0.9; nothing where that is not known.
+    /// As much as a plan needs to fit safely ([`crate::evaluate::fits_safely`]).
     Likely,
 }
 
@@ -159,18 +159,25 @@ impl Margin {
     pub(in crate::search) fn filled(self, scenario: &Scenario) -> f64 {
         match self {
             Self::Share(share) => 1.0 - share,
-            Self::Likely => likely_share(scenario),
+            Self::Likely => safe_share(scenario),
         }
     }
 }
 
 impl Default for SearchLimits {
     fn default() -> Self {
-        Self { per_token: f64::INFINITY, cost_per_token: f64::INFINITY, devices: u32::MAX, margin: Margin::NONE }
+        Self::NONE
     }
 }
 
 impl SearchLimits {
+    /// No limit but that plans fit safely ([`crate::evaluate::fits_safely`]).
+    pub const SAFE: Self = Self { margin: Margin::Likely, ..Self::NONE };
+
+    /// No limit but the memory that there is.
+    pub const NONE: Self =
+        Self { per_token: f64::INFINITY, cost_per_token: f64::INFINITY, devices: u32::MAX, margin: Margin::NONE };
+
     /// These limits and days: a training of so many tokens takes at most so long.
     #[must_use]
     pub fn within(self, time: Seconds, tokens: f64) -> Self {

@@ -8,6 +8,8 @@ use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 use crate::stack::Runs;
 
+use super::launchers::{AnyLauncher, Launcher};
+
 /// In which order a pipeline passes its stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MeshOrder {
@@ -76,9 +78,27 @@ pub struct SearchSpace {
     values: BTreeMap<Field, Vec<Value>>,
     /// Whether plans may have what their stack lacks. What is held or listed by its values may in any case.
     any_plan: bool,
+    /// The launchers of which one has to take what is searched.
+    launchers: AnyLauncher,
 }
 
 impl SearchSpace {
+    /// The space with what some launcher may take alone. What is held or listed by its values stays.
+    #[must_use]
+    pub(super) fn launched(&self, launchers: &[Launcher]) -> Self {
+        Self { launchers: AnyLauncher(launchers.to_vec()), ..self.clone() }
+    }
+
+    /// Whether a launcher may take a job's plans with a value of a field.
+    fn may_take(&self, job: &Scenario, field: Field, value: impl Into<Value>) -> bool {
+        self.launchers.may_take(job, field, value.into())
+    }
+
+    /// Whether a launcher takes a plan of the space.
+    pub(super) fn takes(&self, scenario: &Scenario) -> bool {
+        self.launchers.take(scenario)
+    }
+
     /// All plans that the stack can run, or any.
     pub fn of_stack(any_plan: bool) -> Self {
         Self { any_plan, ..Self::default() }
@@ -283,6 +303,7 @@ impl SearchSpace {
                 let mut counts = grid();
                 counts.extend(own().filter(|own| !counts.contains(own)));
                 counts.sort_unstable();
+                counts.retain(|count| self.may_take(base, field, *count));
                 counts
             }
         }
@@ -373,13 +394,16 @@ impl SearchSpace {
         match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_fixed(field) => own().into_iter().collect(),
-            None => all.iter().copied().filter(has).collect(),
+            None => {
+                let has = |one: &T| has(one) && self.may_take(base, field, *one);
+                all.iter().copied().filter(has).collect()
+            }
         }
     }
 
     /// The values that a field may take, the job's own first where nobody asked for others: `others` are those that the
     /// stack has.
-    fn own_and<T: Typed + PartialEq>(
+    fn own_and<T: Typed + PartialEq + Clone + Into<Value>>(
         &self,
         field: Field,
         base: &Scenario,
@@ -396,6 +420,7 @@ impl SearchSpace {
                         found.push(other);
                     }
                 }
+                found.retain(|one| self.may_take(base, field, one.clone()));
                 found
             }
         }
@@ -453,6 +478,7 @@ impl SearchSpace {
                     modes.push(base.plan.recompute);
                 }
                 modes.retain(|mode| self.runs(base).is_none_or(|runs| runs.recomputes(*mode)));
+                modes.retain(|mode| self.may_take(base, Field::Recompute, *mode));
                 modes
             }
         }

@@ -28,6 +28,14 @@ pub(super) struct MeshSizes {
 }
 
 impl MeshSizes {
+    /// Whether it is one in which models with experts are first tried: one sequence at a time, experts divided over a node
+    /// of so many devices or eight times as many, and stages that are a power of two.
+    pub fn seeds_experts(self, node: u32) -> bool {
+        let divides = self.experts > 1 && (self.experts == node || self.experts == 8 * node);
+        let plain = self.tensor == 1 && self.context == 1 && self.micro_batch == 1;
+        divides && plain && self.pipeline.is_power_of_two() && self.pipeline <= 16
+    }
+
     /// All of them but the micro-batch.
     pub const fn ranks(self) -> [u32; 4] {
         [self.tensor, self.context, self.pipeline, self.experts]

@@ -45,7 +45,15 @@ fn search(base: Scenario, objective: Objective, over: &[&str]) -> PlanSearch {
     for axis in over {
         space.vary(axis.parse::<Axis>().expect(axis));
     }
-    PlanSearch { base, space, objective, limits: SearchLimits::default(), top: 3, front: Vec::new() }
+    PlanSearch {
+        base,
+        space,
+        objective,
+        limits: SearchLimits::default(),
+        top: 3,
+        front: Vec::new(),
+        launchers: Vec::new(),
+    }
 }
 
 fn answer(search: &PlanSearch, threads: usize) -> PlanSearchAnswer {
@@ -153,6 +161,52 @@ fn assert_best(search: &PlanSearch) {
     let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
     assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
     assert!(objective == Objective::Memory || simulated < all.len() as u64, "bounds leave plans out");
+}
+
+/// A launcher that has no shares of recompute, whatever stands beside them, and takes one sequence at a time.
+fn launcher(name: &'static str) -> Launcher {
+    fn lacks(name: &str, plan: &Scenario) -> Vec<Field> {
+        let share = matches!(plan.plan.recompute, Recompute::Share(_)).then_some(Field::Recompute);
+        let several = (plan.plan.micro_batch > 1).then_some(Field::MicroBatch);
+        let never = (name == "never").then_some(Field::Precision);
+        share.into_iter().chain(several).chain(never).collect()
+    }
+    Launcher {
+        name,
+        takes: |name, plan| lacks(name, plan).is_empty(),
+        lacks,
+        lacks_alone: |_, plan, field| field == Field::Recompute && matches!(plan.plan.recompute, Recompute::Share(_)),
+    }
+}
+
+/// The first plan is the best that a launcher takes; better ones follow, none of which it takes, the best of all among them.
+/// Where what is held is taken by none, the search is as if nobody had asked.
+#[test]
+fn the_first_plan_is_the_best_that_a_launcher_takes() {
+    let over = ["micro-batch=1,2", "recompute=none,0.5,full", "cp=1", "tp=1,2,4", "pp=1,2"];
+    let mut beyond = 0;
+    for memory in [0.1, 0.2, 0.3, 1.0] {
+        let plain = search(base(4, memory), Objective::Throughput, &over);
+        let asked = PlanSearch { launchers: vec![launcher("some")], ..plain.clone() };
+        let (found, all) = (answer(&asked, 2), brute_force(&plain));
+        let fitting = || all.iter().map(|(_, found)| found).filter(|found| found.summary.fits);
+        let score = |found: &EvaluatedPlan| plain.objective.of(found)[0];
+        let least = |taken: bool| {
+            let these = fitting().filter(|found| !taken || asked.launchers[0].takes(&found.scenario));
+            these.map(score).fold(f64::INFINITY, f64::min)
+        };
+        let first = found.plans.first().expect("a plan that fits");
+        assert_eq!((score(first), found.launched), (least(true), Some(true)), "memory x {memory}");
+        assert!(found.plans.iter().all(|found| asked.launchers[0].takes(&found.scenario)));
+        assert!(found.beyond.iter().all(|found| score(found) < score(first)));
+        assert!(found.beyond.iter().all(|found| !asked.launchers[0].takes(&found.scenario)));
+        assert_eq!(found.beyond.first().map_or(score(first), score), least(false));
+        beyond += found.beyond.len();
+        let never = PlanSearch { launchers: vec![launcher("never")], ..plain.clone() };
+        let held = answer(&never, 2);
+        assert_eq!((held.plans, held.launched), (answer(&plain, 2).plans, Some(false)));
+    }
+    assert!(beyond > 0, "no plan is better than what a launcher takes");
 }
 
 /// The search keeps to the stack; the reference lays out every plan of all stacks and drops those of which the stack lacks

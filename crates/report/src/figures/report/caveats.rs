@@ -1,13 +1,38 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
 use shardscope_engine::cost::{self, FUSED_SOFTMAX_BATCH, Factors, Rates};
-use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence};
+use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence, peak_half_width};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{CudaGraphs, Ema, Module, Offload, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
 use shardscope_engine::stack::{Attention, Beyond, ProcessLauncher};
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
+
+/// The software that such a job mostly runs with, where the scenario has the default's.
+fn suitable_stack(scenario: &Scenario) -> Option<String> {
+    let (what, stack) = match () {
+        () if scenario.stack.id != DEFAULT_STACK => return None,
+        () if scenario.plan.tuning.freezes() => ("adapters are mostly trained with PEFT", "peft-2025"),
+        () if scenario.model.experts.is_some() => {
+            ("experts are mostly trained with Megatron-LM", "megatron-bridge-2025")
+        }
+        () => return None,
+    };
+    Some(format!(
+        "{what}: --stack {stack} counts as it runs; {} is measured by nobody",
+        printable(&scenario.stack.name)
+    ))
+}
+
+/// The stack of a scenario that names none.
+const DEFAULT_STACK: &str = "default";
+
+/// The highest MFU that was published of a scenario's machine, where its own is above that.
+pub fn above_published<'a>(scenario: &'a Scenario, summary: &Summary) -> Option<&'a HighestMfu> {
+    let halved = matches!(scenario.plan.precision, Precision::Bf16 | Precision::Fp16);
+    scenario.cluster.highest_mfu.as_ref().filter(|highest| halved && summary.mfu > highest.mfu)
+}
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
 fn offloaded(scenario: &Scenario, summary: &Summary) -> String {
@@ -116,20 +141,17 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
              timed like large ones{share}"
         )
     });
-    let highest = scenario.cluster.highest_mfu.as_ref().filter(|highest| {
-        let halved = matches!(scenario.plan.precision, Precision::Bf16 | Precision::Fp16);
-        halved && summary.mfu > highest.mfu
-    });
-    let highest = highest.map(|HighestMfu { mfu, source }| {
+    let highest = above_published(scenario, summary).map(|HighestMfu { mfu, source }| {
         let [predicted, most] = [summary.mfu, *mfu].map(percent);
         format!(
             "an MFU of {predicted} is above the highest published of such a machine, {most} ({})",
             printable(source)
         )
     });
-    let peaks = scenario.calibration.peak_half_width.is_none();
-    let peaks =
-        peaks.then(|| "no measured peaks of memory stand behind it: how sure the peak is, is not known".to_owned());
+    let peaks = peak_half_width(scenario).is_none().then(|| {
+        "no measured peak of memory is like it: its chance of fitting is counted as if 90 % of the memory fitted with 0.9"
+            .to_owned()
+    });
     let beyond = beyond_rows(scenario);
     let told = evidence(scenario).is_some() || beyond.is_some() || Unmeasured::of(scenario).count() > 0;
     let times = scenario.calibration.bands.is_empty() || told;
@@ -150,6 +172,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(times)
         .chain(unsaid)
         .chain(foreign_strategy(scenario))
+        .chain(suitable_stack(scenario))
         .chain(alone)
         .chain(pageable(scenario))
         .chain(moved_pages(scenario, summary))

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::figures::table::{CellTone, Table, TableCell};
 use shardscope_engine::evaluate::{MemoryParts, Summary};
-use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
-use shardscope_engine::units::{Bytes, percent, signed};
+use shardscope_engine::search::{CauseKind, ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
+use shardscope_engine::units::{Bytes, percent, signed, whole_percent};
 
 /// The measured memory beside the predicted one in a sentence, and the predicted parts.
 pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
@@ -49,6 +49,26 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
     Some(sentence)
 }
 
+/// The commands that tell hypotheses apart which explain a run equally well; `None` where they are of one kind.
+pub fn apart_words(diagnosis: &Diagnosis) -> Option<String> {
+    let explaining = || diagnosis.hypotheses.iter().filter(|one| diagnosis.explains(one));
+    let amd = explaining().any(|one| one.candidate.scenario.cluster.device.architecture.starts_with("cdna"));
+    let has = |kind: CauseKind| explaining().any(|one| one.kind == kind);
+    let [clocks, links] = if amd {
+        ["rocm-smi --showclocks under load", "all_reduce_perf -b 1G -e 4G of rccl-tests"]
+    } else {
+        ["nvidia-smi -q -d CLOCK under load", "all_reduce_perf -b 1G -e 4G of nccl-tests"]
+    };
+    let settings = "eval with what the run's log states";
+    let told = [
+        (CauseKind::Link, format!("{links}: links")),
+        (CauseKind::Clock, format!("{clocks}: clocks")),
+        (CauseKind::Setting, format!("{settings}: settings")),
+    ];
+    let told: Vec<String> = told.into_iter().filter(|(kind, _)| has(*kind)).map(|(_, words)| words).collect();
+    (told.len() > 1 && !diagnosis.is_expected()).then(|| format!("what tells them apart: {}", told.join("; ")))
+}
+
 /// The hypotheses, the nearest first.
 pub fn hypotheses(diagnosis: &Diagnosis) -> Table {
     let of_time = diagnosis.figure.is_of_time();
@@ -83,13 +103,13 @@ fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
 
 /// The memory and the time that each choice would save or cost.
 pub fn prices(diagnosis: &Diagnosis) -> Table {
-    let mut table = Table::headed(["choice", "peak", "memory", "time", ""]);
+    let mut table = Table::headed(["choice, batch kept", "peak", "memory", "time", "P(fits)", ""]);
     table.extend(diagnosis.prices.iter().map(price_cells));
     table
 }
 
 fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
-    let ChoicePrice { candidate, summary, memory, time, fits } = one;
+    let ChoicePrice { candidate, summary, memory, time, chance, fits } = one;
     let sign = if *memory < Bytes::ZERO { '-' } else { '+' };
     let size = memory.max(Bytes::ZERO - *memory);
     vec![
@@ -97,6 +117,7 @@ fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
         TableCell::word(summary.memory.peak.to_string()),
         TableCell::word(format!("{sign}{size}")),
         TableCell::word(signed(*time)),
+        TableCell::word(whole_percent(*chance)),
         if *fits { TableCell::word("fits").toned(CellTone::Good) } else { TableCell::word("").toned(CellTone::Aside) },
     ]
 }
@@ -106,6 +127,10 @@ pub fn diagnosis(diagnosis: &Diagnosis) -> String {
     let mut text = verdict_words(diagnosis).map_or_else(String::new, |verdict| verdict + "\n");
     if !diagnosis.hypotheses.is_empty() {
         text += &hypotheses(diagnosis).text();
+    }
+    if let Some(apart) = apart_words(diagnosis) {
+        text += &apart;
+        text += "\n";
     }
     if !diagnosis.prices.is_empty() {
         text += "\n";
@@ -133,6 +158,7 @@ pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
             "peak_bytes": one.summary.memory.peak.get().round(),
             "memory_bytes": one.memory.get().round(),
             "time": one.time,
+            "p_fits": one.chance,
             "fits": one.fits,
         })
     };

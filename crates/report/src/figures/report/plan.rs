@@ -16,7 +16,7 @@ use shardscope_engine::units::{Amount, Bytes, Seconds, devices, percent, signifi
 
 use super::figures::record;
 use super::lines::{Lines, row};
-use super::{FORMAT, changed, held};
+use super::{FORMAT, RunsIn, changed, held, safety_words};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,8 @@ pub struct PlanReport<'a> {
     pub request: &'a PlanRequest,
     pub planned: &'a PlanAnswer,
     pub evaluations: &'a [Evaluation],
+    /// Who runs a plan.
+    pub runs_in: RunsIn,
     /// Seconds that the search took.
     pub seconds: f64,
 }
@@ -60,6 +62,7 @@ impl PlanReport<'_> {
                 "uniform": over(self.planned.best_uniform()),
                 "two_way": over(self.planned.two_way.as_ref()),
             },
+            "runs_in": (self.runs_in.names)(&plan.scenario),
             "operators": plan.operators.iter().zip(&plan.why).map(|one| operator(plan, one)).collect::<Vec<_>>(),
         });
         let paper = plan.paper_s.map_or(json!({}), |seconds| json!({"paper_step_time_s": seconds}));
@@ -84,8 +87,8 @@ impl PlanReport<'_> {
             lines.line(&held);
         }
         let by = match self.request.cost_model {
-            CostModel::Simulator => "by the simulator",
-            CostModel::Paper => "by the paper's model, and evaluated by the simulator",
+            CostModel::Simulator => format!("by the simulator, {}", safety_words()),
+            CostModel::Paper => "by the paper's model, and evaluated by the simulator".to_owned(),
         };
         let (searched, took) = (thousands(self.planned.searched as f64), Seconds::new(self.seconds));
         lines.line(&format!("chosen {by}; {searched} plans compared in {took}"));
@@ -96,7 +99,9 @@ impl PlanReport<'_> {
             lines.line(&format!("{found} of the {wanted} plans asked for: no more were found"));
         }
         for (index, plan) in self.planned.plans.iter().enumerate() {
-            lines.section(&format!("{}. {}", index + 1, headline(plan)), &figures(plan));
+            let mut facts = figures(plan);
+            facts.push(row("runs in", self.runs_in.words(&plan.scenario)));
+            lines.section(&format!("{}. {}", index + 1, headline(plan)), &facts);
             lines.section("state over: weights / gradients / optimizer", &operators(plan));
             lines.section("gain in throughput over the best plan that", &self.gains(plan));
         }

@@ -10,12 +10,12 @@ use shardscope_engine::plan::{Accumulation, Offload, Plan, Reduction};
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{Layout, Scenario};
 use shardscope_engine::search::planner::FoundPlan;
-use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
+use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, PlanSearchAnswer};
 use shardscope_engine::units::{Amount, Bytes, Seconds, percent, signed, thousands};
 
-use super::caveats::{caveats, lacking};
+use super::caveats::{above_published, caveats, lacking};
 use super::lines::Lines;
-use super::{FORMAT, changed, figures, held};
+use super::{FORMAT, changed, figures, held, safety_words};
 
 /// The plans that a search found, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +31,27 @@ pub struct SearchReport<'a> {
     pub on_host: Option<&'a PlanSearchAnswer>,
     /// A plan with a choice for each operator that is better than all of them, if there is one.
     pub per_operator: Option<&'a FoundPlan>,
+    /// Who runs a plan, and what the nearest of them lacks where nobody does.
+    pub runs_in: RunsIn,
+    /// The best plan with experts divided as the recipes of their vendor have it, and why the first one beats it.
+    pub recipe: Option<&'a (EvaluatedPlan, String)>,
     /// How long the search took.
     pub time: Seconds,
+}
+
+/// The launchers that run a plan as planned, by name, and what the nearest lacks of it where none does.
+#[derive(Debug, Clone, Copy)]
+pub struct RunsIn {
+    pub names: fn(&Scenario) -> Vec<&'static str>,
+    pub missing: fn(&Scenario) -> Option<String>,
+}
+
+impl RunsIn {
+    /// The names in a row; `nothing known` where there is none.
+    pub fn words(self, scenario: &Scenario) -> String {
+        let names = (self.names)(scenario);
+        if names.is_empty() { "nothing known".to_owned() } else { names.join(", ") }
+    }
 }
 
 /// A plan in a few words: `tp 8, pp 4 1f1b, micro 1 x 16, recompute 0.45`.
@@ -110,18 +129,43 @@ fn off_device(summary: &Summary) -> Bytes {
     summary.host_memory.total() + summary.host_memory.drives.total()
 }
 
-/// How far a search is: its best plan so far, and what is proven of it.
+/// How far a search is: what it is busy with, its best plan so far, and what is proven of it.
 pub fn so_far_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
-    let simulated = thousands(answer.counts.simulated as f64);
+    let (phase, simulated) = (answer.phase.words(), thousands(answer.counts.simulated as f64));
     let Some(EvaluatedPlan { scenario, summary, .. }) = answer.plans.first() else {
-        return format!("{simulated} plans simulated, none fits so far");
+        let plans = thousands(answer.counts.plans as f64);
+        return format!("{phase}: {plans} plans, {simulated} simulated, none fits so far");
     };
     let subject = FigureSubject::new(scenario, summary);
     let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let days = days.map_or_else(String::new, |days| format!(", {days} days"));
     let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(objective, answer));
-    format!("best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+    format!("{phase}: best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+}
+
+/// Plans that are one: as fast within this share, and alike in all but context ranks and micro-batch.
+const ALIKE: f64 = 0.01;
+
+/// The plans of which none before is the same, by their places, each with the places of those behind it that are.
+pub fn folded(plans: &[EvaluatedPlan]) -> Vec<(usize, Vec<usize>)> {
+    let mesh = |found: &EvaluatedPlan| {
+        let mut plan = found.scenario.plan.clone();
+        (plan.context, plan.micro_batch, plan.accumulate) = (1, 1, 1);
+        plan
+    };
+    let speed = |found: &EvaluatedPlan| found.summary.tokens_per_s();
+    let same = |one: &EvaluatedPlan, other: &EvaluatedPlan| {
+        (speed(one) / speed(other) - 1.0).abs() <= ALIKE && mesh(one) == mesh(other)
+    };
+    let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (at, plan) in plans.iter().enumerate() {
+        match found.iter_mut().find(|(first, _)| same(&plans[*first], plan)) {
+            Some((_, alike)) => alike.push(at),
+            None => found.push((at, Vec::new())),
+        }
+    }
+    found
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -140,11 +184,17 @@ struct FoundColumn {
 struct RankedPlan<'a> {
     rank: usize,
     found: &'a EvaluatedPlan,
+    runs_in: RunsIn,
 }
 
 impl RankedPlan<'_> {
     fn plan(&self) -> &Plan {
         &self.found.scenario.plan
+    }
+
+    /// Whether its MFU is above the highest that was published of its machine.
+    fn is_above_published(&self) -> bool {
+        above_published(&self.found.scenario, &self.found.summary).is_some()
     }
 
     /// A figure of it; nothing where it has none.
@@ -168,10 +218,13 @@ fn switch(on: bool) -> TableCell {
     TableCell::new(if on { "on" } else { "off" }.to_owned(), on)
 }
 
-const COLUMNS: [FoundColumn; 32] = [
+const COLUMNS: [FoundColumn; 37] = [
     column("rank", "rank", |plan| TableCell::count(plan.rank)),
     column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
-    column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
+    column("mfu", "MFU", |plan| {
+        let mfu = plan.figure(Figure::Mfu);
+        if plan.is_above_published() { mfu.marked("!") } else { mfu }
+    }),
     column("days", "days", |plan| plan.figure(Figure::Days)),
     column("cost", "cost", |plan| plan.figure(Figure::Cost)),
     column("energy_kwh", "energy", |plan| plan.figure(Figure::Energy)),
@@ -180,9 +233,11 @@ const COLUMNS: [FoundColumn; 32] = [
         let peak = plan.found.summary.memory.peak;
         TableCell::new(peak.to_string(), peak.get() as u64)
     }),
+    column("", "P(fits)", |plan| plan.figure(Figure::FitChance)),
     column("", "weights/gradients/optimizer over", |plan| {
         TableCell::word(extent_words(&plan.found.layout, " + copy "))
     }),
+    column("", "runs in", |plan| TableCell::word(plan.runs_in.words(&plan.found.scenario))),
     column("", "plan", |plan| TableCell::word(plan_words(plan.plan()))),
     column("tp", "", |plan| number(plan.plan().tensor)),
     column("cp", "", |plan| number(plan.plan().context)),
@@ -206,22 +261,29 @@ const COLUMNS: [FoundColumn; 32] = [
     column("reshard", "", |plan| switch(plan.plan().sharding.reshard_after_forward)),
     column("prefetch", "", |plan| number(plan.plan().prefetch)),
     column("tp_overlap", "", |plan| switch(plan.plan().tensor_overlap)),
+    column("above_published", "", |plan| switch(plan.is_above_published())),
+    column("p_fits", "", |plan| plan.figure(Figure::FitChance)),
+    column("runs_in", "", |plan| TableCell::word((plan.runs_in.names)(&plan.found.scenario).join(" "))),
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
-fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
+fn table<'a>(
+    plans: impl Iterator<Item = (usize, &'a EvaluatedPlan)>,
+    runs_in: RunsIn,
+    has: fn(&FoundColumn) -> bool,
+) -> Table {
     let columns = || COLUMNS.iter().filter(|column| has(column));
     let mut table = Table::new(columns().map(|column| (column.key, column.heading)));
-    table.extend((1..).zip(plans).map(|(rank, found)| {
-        let plan = RankedPlan { rank, found };
+    table.extend(plans.map(|(rank, found)| {
+        let plan = RankedPlan { rank, found, runs_in };
         columns().map(|column| (column.cell)(&plan)).collect()
     }));
     table
 }
 
 /// The same figures as text.
-fn shown(plans: &[EvaluatedPlan]) -> String {
-    table(plans, |column| !column.heading.is_empty()).text()
+fn shown<'a>(plans: impl Iterator<Item = (usize, &'a EvaluatedPlan)>, runs_in: RunsIn) -> String {
+    table(plans, runs_in, |column| !column.heading.is_empty()).text()
 }
 
 impl SearchReport<'_> {
@@ -241,6 +303,9 @@ impl SearchReport<'_> {
         }
         if let Some(held) = held(self.search.base.wanted_sequences()) {
             lines.line(&held);
+        }
+        if self.search.limits.margin == Margin::Likely {
+            lines.line(&format!("{} (--margin)", safety_words()));
         }
         let [plans, impossible, bounded, simulated] =
             [counts.plans, counts.impossible, counts.bounded, counts.simulated].map(|count| thousands(count as f64));
@@ -262,7 +327,27 @@ impl SearchReport<'_> {
         }
         if !self.answer.plans.is_empty() {
             lines.line("");
-            lines.0.push_str(&shown(&self.answer.plans));
+            let folded = folded(&self.answer.plans);
+            lines.0.push_str(&shown(folded.iter().map(|(at, _)| (at + 1, &self.answer.plans[*at])), self.runs_in));
+            for (at, alike) in folded.iter().filter(|(_, alike)| !alike.is_empty()) {
+                let ranks: Vec<String> = alike.iter().map(|at| (at + 1).to_string()).collect();
+                lines.line(&format!(
+                    "as rank {} within 1 %, with other context ranks and micro-batches: {} (in JSON)",
+                    at + 1,
+                    ranks.join(", ")
+                ));
+            }
+            self.beyond().iter().for_each(|line| lines.line(line));
+            if let Some((found, why)) = self.recipe {
+                let ranks = found.scenario.plan.experts.ranks;
+                lines.line(&format!(
+                    "with --ep {ranks}, as recipes of Megatron-Bridge divide experts over a node: {why}"
+                ));
+            }
+            let above = |found: &EvaluatedPlan| above_published(&found.scenario, &found.summary).is_some();
+            if self.answer.plans.iter().any(above) {
+                lines.line("! above the highest MFU that was published of such a machine");
+            }
             self.lacks().iter().for_each(|lack| lines.line(lack));
             if let Some(EvaluatedPlan { scenario, summary, .. }) = self.answer.plans.first() {
                 let lacks: Vec<String> = lacking(scenario).collect();
@@ -288,9 +373,23 @@ impl SearchReport<'_> {
         if !self.answer.front.is_empty() {
             lines.line("");
             lines.line("the fastest plan of each size, where more devices are faster");
-            lines.0.push_str(&shown(&self.answer.front));
+            lines.0.push_str(&shown((1..).zip(&self.answer.front), self.runs_in));
         }
         lines.0
+    }
+
+    /// That no launcher takes what is held; or the plans that are better than the first, with their gain and what is missing.
+    fn beyond(&self) -> Vec<String> {
+        let missing = |found: &EvaluatedPlan| (self.runs_in.missing)(&found.scenario).unwrap_or_default();
+        let Some(first) = self.answer.plans.first() else { return Vec::new() };
+        if self.answer.launched == Some(false) {
+            return vec![format!("runs in no launcher that is known: {}", missing(first))];
+        }
+        let line = |found: &EvaluatedPlan| {
+            let gain = signed(found.summary.tokens_per_s() / first.summary.tokens_per_s() - 1.0);
+            format!("{gain}, but runs in nothing known: {} ({})", plan_words(&found.scenario.plan), missing(found))
+        };
+        self.answer.beyond.iter().map(line).collect()
     }
 
     /// Features that the stacks lack, each with the ranks of the plans that need it.
@@ -328,8 +427,21 @@ impl SearchReport<'_> {
     }
 
     /// As CSV, a line for each plan.
-    pub fn csv(&self) -> Result<String, csv::Error> {
-        table(&self.answer.plans, |column| !column.key.is_empty()).csv()
+    pub fn csv(&self) -> String {
+        table((1..).zip(&self.answer.plans), self.runs_in, |column| !column.key.is_empty()).csv()
+    }
+
+    /// A plan that is better than the first, and that no launcher takes.
+    fn record_beyond(&self, found: &EvaluatedPlan) -> Value {
+        let tokens = |found: &EvaluatedPlan| found.summary.tokens_per_s();
+        json!({
+            "scenario": ScenarioFile::of(&found.scenario),
+            "gain": self.answer.plans.first().map(|first| tokens(found) / tokens(first) - 1.0),
+            "step_time_s": found.summary.step_time.get(),
+            "peak_bytes": found.summary.memory.peak.get() as u64,
+            "runs_in": (self.runs_in.names)(&found.scenario),
+            "missing": (self.runs_in.missing)(&found.scenario),
+        })
     }
 
     /// As JSON; a number that is not finite is `null`.
@@ -358,12 +470,20 @@ impl SearchReport<'_> {
                 "evaluation": figures::record(&found.scenario, evaluation),
                 "command": command,
                 "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
+                "above_published": above_published(&found.scenario, &found.summary).is_some(),
+                "runs_in": (self.runs_in.names)(&found.scenario),
             })).collect::<Vec<_>>(),
+            "beyond": self.answer.beyond.iter().map(|found| self.record_beyond(found)).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
                 "gain": gain,
                 "step_time_s": found.summary.step_time.get(),
                 "peak_bytes": found.summary.memory.peak.get() as u64,
                 "scenario": ScenarioFile::of(&found.scenario),
+            })),
+            "recipe": self.recipe.map(|(found, why)| json!({
+                "scenario": ScenarioFile::of(&found.scenario),
+                "step_time_s": found.summary.step_time.get(),
+                "why": why,
             })),
             "nearest": self.nearest.map(|(found, why)| json!({
                 "why": why,

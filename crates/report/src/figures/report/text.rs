@@ -4,7 +4,8 @@ use std::fmt;
 
 use shardscope_engine::cost::TransferParts;
 use shardscope_engine::evaluate::{
-    Details, Evaluation, HostDirection, Property, Resource, Summary, chance_of_fitting, evidence, peak_half_width,
+    Details, Evaluation, HostDirection, Property, Resource, SAFE_CHANCE, Summary, chance_of_fitting, evidence,
+    peak_half_width,
 };
 use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan, StageSizes};
 use shardscope_engine::scenario::file::printable;
@@ -257,6 +258,11 @@ fn on_host(plan: &Plan) -> &'static str {
     }
 }
 
+/// The rule by which plans and changes are recommended: `P(fits) 90 % or more`.
+pub fn safety_words() -> String {
+    format!("P(fits) {} or more", whole_percent(SAFE_CHANCE))
+}
+
 /// `fits: 67.1 GiB of 79.7 GiB, 84 %, 12.6 GiB spare (80 % interval +-5.5 GiB)`.
 fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
@@ -267,10 +273,8 @@ fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     };
     let used = format!("{peak} of {capacity}, {}{moved}", whole_percent(peak / capacity));
     let chance = chance_of_fitting(scenario, &summary.memory);
-    let sure = peak_half_width(scenario).zip(chance).map_or_else(String::new, |(half, chance)| {
-        let around = peak * libm::expm1(half);
-        format!(" (80 % interval +-{around}, P(fits) {})", whole_percent(chance))
-    });
+    let around = peak_half_width(scenario).map(|half| format!("80 % interval +-{}, ", peak * libm::expm1(half)));
+    let sure = format!(" ({}P(fits) {})", around.unwrap_or_default(), whole_percent(chance));
     match Verdict::new(summary) {
         Verdict::Fits => format!("fits: {used}, {} spare{sure}", capacity - peak),
         Verdict::Tight => format!("fits, tight: {used}, {} spare{sure}", capacity - peak),

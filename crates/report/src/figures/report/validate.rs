@@ -52,7 +52,7 @@ impl ValidateReport<'_> {
     }
 
     /// As CSV: every comparison, then what was skipped.
-    pub fn csv(self) -> Result<String, csv::Error> {
+    pub fn csv(self) -> String {
         let keys = ["id", "group", "stack", "hardware", "strategy_class", "metric", "predicted", "measured", "error"];
         let mut table = Table::new(keys.into_iter().chain(["skipped"]).map(|key| (key, "")));
         table.extend(self.validation.residuals.iter().map(|one| {
@@ -132,7 +132,7 @@ impl ValidateReport<'_> {
             let unit = Figure::from(one.metric).unit();
             let amounts =
                 [one.predicted, one.measured].map(|value| TableCell::word(Amount { value, unit }.to_string()));
-            let sure = one.p_fits.map_or_else(String::new, |chance| format!(", P(fits) {}", whole_percent(chance)));
+            let sure = format!(", P(fits) {}", whole_percent(one.p_fits));
             let refused = one.refused.map(|more| TableCell::word(format!("predicted OOM by {more}{sure}")));
             let cells = std::iter::once(TableCell::word(&one.id)).chain(amounts);
             cells.chain([TableCell::change(one.error())]).chain(refused).collect()

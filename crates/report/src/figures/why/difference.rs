@@ -1,5 +1,7 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
+use crate::figures::figure::Figure;
+use crate::figures::why::facts::FigureSubject;
 use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::plan::{Plan, Recompute};
 use shardscope_engine::scenario::{Layout, Scenario};
@@ -144,6 +146,35 @@ pub fn choice(a: Side, b: Side) -> Option<String> {
         format!("{first} finishes first, {cheap} is cheaper, {few} takes fewer devices")
     };
     Some(format!("{best}; {} has {parts}", b.name))
+}
+
+/// Which of several finishes first, is the cheapest, takes the least energy and the fewest devices; of what not all have, who
+/// lacks it. `None` of fewer than three, which [`sentence`] and [`choice`] compare.
+pub fn verdicts(sides: &[Side]) -> Option<String> {
+    let amount = |figure: Figure, side: &Side| {
+        let subject = FigureSubject::evaluated(side.scenario, side.evaluation);
+        Some(figure.amount(&subject)?.value).filter(|value| value.is_finite())
+    };
+    let tokens = |side: &Side| side.evaluation.summary.tokens_per_s();
+    let fitting: Vec<&Side> = sides.iter().filter(|side| side.evaluation.summary.fits).collect();
+    let first = fitting.iter().max_by(|one, other| tokens(one).total_cmp(&tokens(other)))?;
+    let least = |figure: Figure, words: &str| {
+        let known: Vec<(f64, &str)> =
+            fitting.iter().filter_map(|side| Some((amount(figure, side)?, side.name))).collect();
+        let (_, name) = known.iter().min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let lacks = fitting.iter().filter(|side| amount(figure, side).is_none()).map(|side| side.name);
+        let lacks: Vec<&str> = lacks.collect();
+        let unknown = if lacks.is_empty() { String::new() } else { format!(" (not known of {})", lacks.join(", ")) };
+        Some(format!("{name} {words}{unknown}"))
+    };
+    let parts = [
+        Some(format!("{} finishes first", first.name)),
+        least(Figure::DaysWithFailures, "finishes first with failures").filter(|_| fitting.len() > 1),
+        least(Figure::Cost, "is the cheapest").or_else(|| least(Figure::DeviceHours, "takes the fewest device-hours")),
+        least(Figure::Energy, "takes the least energy"),
+        least(Figure::Devices, "takes the fewest devices"),
+    ];
+    (sides.len() > 2).then(|| parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// How a term differs: `210 ms less exposed on the system level`.

@@ -1,7 +1,7 @@
 //! The memory of the fullest device, part by part.
 
 use shardscope_engine::cost::{Home, KeptOf, KeptPart, Parameters, StatePart};
-use shardscope_engine::evaluate::{HostMemory, Memory, ModelPart, StateBytes, chance_of_fitting, peak_half_width};
+use shardscope_engine::evaluate::{HostMemory, Memory, ModelPart, StateBytes, chance_of_fitting, peak_spread};
 use shardscope_engine::plan::{Optimizer, Recompute};
 use shardscope_engine::scenario::{Differentiated, Layout};
 
@@ -97,10 +97,10 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .more_is_better()
         .about(
             "Chance that a measured peak is within the memory of a device, where measured peaks lie around predictions as a \
-             normal distribution of the logarithm.",
+             normal distribution of the logarithm; where no measured peak is like it, as if 90 % of the memory fitted with 0.9.",
         )
-        .value(|of, _| chance_of_fitting(of.scenario, &of.summary.memory))
-        .why(|facts, _| because(facts.fit_chance()?, Citation::convention(FIT_LAW))),
+        .value(|of, _| Some(chance_of_fitting(of.scenario, &of.summary.memory)))
+        .why(|facts, _| because(facts.fit_chance(), Citation::convention(FIT_LAW))),
     figure(Figure::HostMemory, "host-memory", "memory of a node's host", Dimension::Bytes)
         .label("host memory")
         .less_is_better()
@@ -126,13 +126,12 @@ pub(super) const FIGURES: &[FigureEntry] = &[
 
 impl FormulaFacts<'_> {
     /// No short formula gives the normal distribution: its argument stands in the name.
-    fn fit_chance(&self) -> Option<Formula> {
+    fn fit_chance(&self) -> Formula {
         let memory = self.memory_of_fullest();
-        let (half, chance) =
-            (peak_half_width(self.scenario)?, chance_of_fitting(self.scenario, &self.evaluation.summary.memory)?);
-        let (capacity, peak, half) = (memory.capacity, memory.needed(), short(half, 3));
+        let chance = chance_of_fitting(self.scenario, &self.evaluation.summary.memory);
+        let (capacity, peak, half) = (memory.capacity, memory.needed(), short(peak_spread(self.scenario), 3));
         let name = format!("Phi(ln({capacity} / {peak}) / ({half} / 1.2816)), of the normal distribution");
-        Some(input(name, share(chance), self.software()))
+        input(name, share(chance), self.software())
     }
 
     fn capacity(&self) -> Formula {

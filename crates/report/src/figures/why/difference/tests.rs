@@ -131,3 +131,19 @@ fn stages_are_named_where_the_bubble_differs() {
         Some("the schedule is 1f1b")
     );
 }
+
+/// Twice the nodes finish first; half as many of a slower card take as few devices as those of a faster one, and more hours. Two
+/// are compared by other words.
+#[test]
+fn all_of_several_are_judged() {
+    let base = [("model", "mpt-7b")];
+    let of = |more: &[(&str, &str)]| evaluated(&[&base[..], more].concat());
+    let few = of(&[("nodes", "4")]);
+    let many = of(&[("nodes", "8")]);
+    let slow = of(&[("nodes", "4"), ("hardware", "a100-80gb-dgx")]);
+    let sides = [side("A", &few), side("B", &many), side("C", &slow)];
+    let said = verdicts(&sides).expect("three are judged");
+    assert!(said.starts_with("B finishes first"), "{said}");
+    assert!(said.contains("A takes the fewest device-hours") && said.ends_with("A takes the fewest devices"), "{said}");
+    assert_eq!(verdicts(&sides[..2]), None);
+}

@@ -1,0 +1,39 @@
+//! Jobs of every architecture and family of software: the first plan of a search runs in a launcher, whose file, read back,
+//! is the same plan.
+
+use super::run::{Home, number};
+
+/// Jobs whose search takes seconds.
+const JOBS: [&str; 5] = [
+    "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --global-batch 64 --stack torchtitan-2025",
+    "--model llama-2-7b --hardware a100-40gb-juwels --nodes 2 --global-batch 64 --stack default",
+    "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --global-batch 64 --stack torchtune-2025",
+    "--model mpt-1b --hardware mi250x-lumi --nodes 1 --global-batch 64 --stack default",
+    "--model llama-3.1-8b --hardware rtx4090 --stack peft-2025 --train qlora --seq 1024 --global-batch 16",
+];
+
+/// What a launcher's file does not say.
+const KEPT: [&str; 6] = ["--model", "--hardware", "--stack", "--seq", "--global-batch", "--nodes"];
+
+#[test]
+fn the_first_plan_is_read_back_from_its_launchers_file() {
+    for job in JOBS {
+        let home = Home::new();
+        let found = home.run(&format!("search {job} --top 1 --out best.toml --format json")).json(0);
+        let plan = &found["plans"][0];
+        let names = plan["runs_in"].as_array().expect("names");
+        let mut tools = names.iter().filter_map(|name| name.as_str()).filter(|name| *name != "fsdp2");
+        let tool = tools.next().unwrap_or_else(|| panic!("{job}: {names:?}"));
+        let exported = home.run(&format!("export best.toml --to {tool} --strict --out ."));
+        assert_eq!(exported.code, Some(0), "{job} in {tool}: {}", exported.stderr);
+        let file = exported.stdout.split_whitespace().last().unwrap_or_default().to_owned();
+        let words: Vec<&str> = job.split(' ').collect();
+        let kept: Vec<String> =
+            words.chunks(2).filter(|pair| KEPT.contains(&pair[0])).map(|pair| pair.join(" ")).collect();
+        let read = home.run(&format!("import plan {file} {} --out read.toml", kept.join(" ")));
+        assert_eq!(read.code, Some(0), "{job} from {tool}: {}", read.stderr);
+        let again = home.run("eval read.toml --format json").json(0);
+        let [one, two] = [&plan["evaluation"], &again].map(|of| number(of, "step_time_s"));
+        assert!((one / two - 1.0).abs() < 1e-9, "{job} in {tool}: {one} s and {two} s");
+    }
+}
