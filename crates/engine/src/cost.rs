@@ -20,6 +20,7 @@ mod kernel;
 mod layer;
 mod mamba;
 mod matmul;
+mod piece;
 mod rates;
 mod recurrence;
 mod repeats;
@@ -45,7 +46,7 @@ pub use host::{DriveRates, SwappedBytes};
 pub use kept::{Home, KeptOf, KeptPart, StatePart};
 pub use kernel::Kernel;
 pub use layer::LayerWork;
-pub use layer::{PerPiece, Piece};
+pub use piece::{PerPiece, Piece};
 pub use rates::peak;
 pub use rates::{FUSED_SOFTMAX_BATCH, Factors, Rates};
 

@@ -141,7 +141,7 @@ pub struct PresetTexts {
 }
 
 impl PresetTexts {
-    fn of<P: Preset>(self, kind: Kind) -> ById<P> {
+    fn by_id<P: Preset>(self, kind: Kind) -> ById<P> {
         let of_kind = self.presets.iter().filter(|(folder, ..)| *folder == kind.folder());
         ById::new(of_kind.map(|(_, id, text)| (*id, *text)))
     }
@@ -197,11 +197,11 @@ impl Library {
         Self {
             folders: Folders::default(),
             entries: texts.presets.iter().filter_map(entry).collect(),
-            clusters: texts.of(Kind::Cluster),
-            stacks: texts.of(Kind::Stack),
-            calibrations: texts.of(Kind::Calibration),
-            models: texts.of(Kind::Model),
-            strategies: texts.of(Kind::Strategy),
+            clusters: texts.by_id(Kind::Cluster),
+            stacks: texts.by_id(Kind::Stack),
+            calibrations: texts.by_id(Kind::Calibration),
+            models: texts.by_id(Kind::Model),
+            strategies: texts.by_id(Kind::Strategy),
             texts,
         }
     }

@@ -8,7 +8,7 @@ use crate::scenario::{Differentiated, Layout, Scenario};
 use crate::units::{Bytes, Count};
 
 use super::adapters::KeptInputs;
-use super::layer::{PerPiece, Piece};
+use super::piece::{PerPiece, Piece};
 use super::rates::Rates;
 use super::repeats::{MlpRepeats, Repeats};
 

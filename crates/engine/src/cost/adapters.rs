@@ -12,8 +12,8 @@ use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
-use super::layer::Piece;
 use super::matmul::MatrixProduct;
+use super::piece::Piece;
 use super::rates::Rates;
 
 /// Parameters of some operators. Of a part of the model, what each tensor rank has whole counts once for each of them, so that

@@ -1,7 +1,5 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::{Add, Index};
-
 use crate::model::{LayerKind, LayerPart};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
@@ -12,62 +10,8 @@ use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 use super::adapters::Parameters;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
+use super::piece::{PerPiece, Piece};
 use super::rates::Rates;
-
-/// A piece of a transformer layer, which has a mixer, an MLP or both. Where experts have a mesh of their own, the two last stand
-/// in place of the MLP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
-    /// Attention or another mixer, with its projections and norm.
-    Mixer,
-    /// The MLP, with its norm: of a layer of experts all of them, with their router.
-    Mlp,
-    /// Norm, router and shared expert beside experts on a mesh of their own.
-    Router,
-    /// Experts on a mesh of their own.
-    Experts,
-}
-
-/// A value for each piece of a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PerPiece<T>([T; 4]);
-
-impl<T> PerPiece<T> {
-    /// One value for all.
-    pub const fn all(value: T) -> Self
-    where
-        T: Copy,
-    {
-        Self([value; 4])
-    }
-
-    /// Makes the value of each.
-    pub fn from_fn(make: impl FnMut(Piece) -> T) -> Self {
-        Self([Piece::Mixer, Piece::Mlp, Piece::Router, Piece::Experts].map(make))
-    }
-
-    /// Applies a function to each value.
-    pub fn map<U>(self, make: impl FnMut(T) -> U) -> PerPiece<U> {
-        PerPiece(self.0.map(make))
-    }
-
-    /// The sum of all values.
-    pub fn sum(self) -> T
-    where
-        T: Add<Output = T>,
-    {
-        let Self([mixer, mlp, router, experts]) = self;
-        mixer + mlp + router + experts
-    }
-}
-
-impl<T> Index<Piece> for PerPiece<T> {
-    type Output = T;
-
-    fn index(&self, piece: Piece) -> &T {
-        &self.0[piece as usize]
-    }
-}
 
 /// Device time of one layer for one micro-batch, by piece: tensor parallelism meets between them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -274,13 +218,13 @@ impl Rates<'_> {
             let experts = of_mlps(routed.products, permute, experts_ffn, experts_repeated);
             let casts = self.exchange_casts(kind);
             let experts = experts.with_casts(casts.experts, repeats.experts.whole);
-            PerPiece([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
+            PerPiece::new([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
         } else {
             let (products, [plain_ffn, routed_ffn]) = (plain.repeated + routed.repeated, activations);
             let all_repeated = products + (norms + plain_ffn + routed_ffn) + moved_repeated * 2.0 + choice_repeated;
             let products = plain.products + routed.products + router;
             let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_repeated);
-            PerPiece([attention, all, none, none])
+            PerPiece::new([attention, all, none, none])
         };
         if of == Differentiated::Nothing {
             return LayerWork { forward: work.map(|work| work.forward), ..LayerWork::default() };

@@ -302,7 +302,7 @@ impl<'a> LayerUnit<'a> {
         let mut inputs = if self.offloaded() { self.input() * f64::from(self.slices) } else { Bytes::ZERO };
         self.slices(Traversal::Recompute, [one, other, SliceCompute::default()], |unit_pass| {
             let from_host = unit_pass.from_host + inputs;
-            add(UnitPass { kept, from_host, checkpoint: inputs, ..unit_pass });
+            add(UnitPass { from_host, checkpoint: inputs, kept, ..unit_pass });
             inputs = Bytes::ZERO;
         });
     }
@@ -323,7 +323,7 @@ impl<'a> LayerUnit<'a> {
         let kept = self.deferred_bytes(pass) - kept;
         self.slices(Traversal::Pass(pass), compute, |unit_pass| {
             let from_host = unit_pass.from_host + checkpoint;
-            add(UnitPass { working, kept, from_host, checkpoint, ..unit_pass });
+            add(UnitPass { from_host, checkpoint, working, kept, ..unit_pass });
         });
     }
 

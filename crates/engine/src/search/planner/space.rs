@@ -37,9 +37,8 @@ impl EqualPieces {
     /// All of a model: attentions before MLPs.
     pub fn of_model(model: &Model) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
-        let halves: [(Piece, fn(LayerKind) -> bool); 2] =
-            [(Piece::Mixer, LayerKind::has_mixer), (Piece::Mlp, LayerKind::has_mlp)];
-        for (piece, has) in halves {
+        for piece in [Piece::Mixer, Piece::Mlp] {
+            let has = |kind: LayerKind| if piece == Piece::Mixer { kind.has_mixer() } else { kind.has_mlp() };
             for (kind, layers) in model.kinds().filter(|(kind, _)| has(*kind)) {
                 match found.iter_mut().find(|known| known.are_of(piece, kind)) {
                     Some(known) => known.layers += layers,
