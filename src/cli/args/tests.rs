@@ -23,14 +23,15 @@ fn row(command: &str, option: &Arg) -> Option<String> {
 /// The options of a command and of the commands below it, without the fields of a scenario.
 fn rows(path: &str, command: &Command, text: &mut String) {
     let fields: Vec<&str> = Field::all().map(|field| field.spec().flag).collect();
-    let own = command.get_arguments().filter(|option| {
-        let field = option.get_help_heading() == Some("Scenario")
-            && option.get_long().is_some_and(|name| fields.contains(&name));
-        !field
-    });
+    let is_field = |option: &Arg| {
+        option.get_help_heading() == Some("Scenario") && option.get_long().is_some_and(|name| fields.contains(&name))
+    };
+    let own = command.get_arguments().filter(|option| !is_field(option));
     for option in own {
         let name = if option.is_global_set() { "all" } else { path };
-        row(name, option).into_iter().for_each(|row| _ = writeln!(text, "{row}"));
+        if let Some(row) = row(name, option) {
+            let _ = writeln!(text, "{row}");
+        }
     }
     for below in command.get_subcommands() {
         let path =
