@@ -208,12 +208,13 @@ fn time_tile(answer: &Answer, theme: Theme) -> Tile {
     };
     let said = if is_training { amount.in_words() } else { format!("{} a step", amount.in_words()) };
     let ends = answer.evaluation.error_band.map(|band| {
+        let [low, high] = [band.low, band.high]
+            .map(|time| Amount { value: amount.value * (time / summary.step_time), ..amount }.in_words());
+        // The unit is said once, where both ends have it.
         let unit = amount.in_words().split_once(' ').map_or_else(String::new, |(_, unit)| format!(" {unit}"));
-        let end = |time: Seconds| {
-            let end = Amount { value: amount.value * (time / summary.step_time), ..amount }.in_words();
-            end.strip_suffix(&unit).map_or_else(|| end.clone(), str::to_owned)
-        };
-        format!("{said}  {}{}{}", end(band.low), theme.glyphs().to, end(band.high))
+        let short = low.strip_suffix(&unit).zip(high.strip_suffix(&unit));
+        let (low, high) = short.unwrap_or((&low, &high));
+        format!("{said}  {low}{}{high}", theme.glyphs().to)
     });
     let beside = [Figure::DeviceHours, Figure::Cost].map(|figure| format_figure(figure, answer, false, theme));
     let beside = if is_training { beside.into() } else { vec!["tokens say how long it trains".to_owned()] };
