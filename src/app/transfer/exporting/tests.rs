@@ -88,8 +88,9 @@ fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let mut question = question(ExportForm::Modules(Names::Torchtitan), directory.path());
     question.scenario.plan.tensor = 2;
-    let ExportOutcome::Refused(why) = question.answer(&patient()) else { panic!("it was written") };
+    let ExportOutcome::Lacking(why, nearest) = question.answer(&patient()) else { panic!("it was written") };
     assert!(why[0].contains("tensor parallelism is not exported"), "{why:?}");
+    assert!(nearest.contains("tensor 2 -> 1"), "{nearest}");
 }
 
 /// Accelerate computes all of each layer again or nothing: nearest to selective recompute is none, which fits here.
@@ -103,7 +104,7 @@ fn the_nearest_plan_is_offered_and_written_with_one_key() {
     let said = app.notice.as_ref().unwrap();
     assert!(said.contains("accelerate has no recompute selective; nothing was written"), "{said:?}");
     let Some(Layer::List(list)) = &app.layer else { panic!("{:?}", app.layer) };
-    assert!(list.items[0].note.starts_with("recompute selective -> none, "), "{:?}", list.items[0]);
+    assert!(list.items[0].note.starts_with("recompute selective -> none: "), "{:?}", list.items[0]);
     let file = directory.path().join("accelerate.yaml");
     assert!(!file.exists());
     press_writing(&mut app, "<ret>");
