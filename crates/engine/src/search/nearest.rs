@@ -219,7 +219,7 @@ impl<'a> Replacement<'a> {
             Field::Reshard => Self::among([true, false], |plan, again| plan.sharding.reshard_after_forward = *again),
             field if OF_THE_TASK.contains(&field) => return None,
             field => match field.spec().takes {
-                Type::OneOf(words) => Self::values(field, words.iter().map(|word| Value::Word(word))),
+                Type::OneOf(words) => Self::values(field, words.iter().map(Value::Word)),
                 _ => Self::values(field, field.usual().cloned()),
             },
         })

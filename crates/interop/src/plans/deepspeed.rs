@@ -411,7 +411,7 @@ fn stage(asked: &AskedPlan<'_>) -> usize {
     STAGES.iter().position(|first| *first == asked.shards().first).unwrap_or_default()
 }
 
-/// Whether it shards weights over a part of the ranks: MiCS went with 0.19, which refuses its key.
+/// Whether it shards weights over a part of the ranks: `MiCS` went with 0.19, which refuses its key.
 fn has_mics(asked: &AskedPlan<'_>, version: &str) -> bool {
     stage(asked) == 3 && version == "0.18"
 }
@@ -456,7 +456,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
         lines.push(Line::new(MICS, shards.over));
     }
     if shards.first == Some(Sharded::Weights)
-        && let Some(units) = writer.say(Field::Prefetch).and_then(|units| units.get::<u32>())
+        && let Some(units) = writer.say(Field::Prefetch).and_then(Value::get::<u32>)
     {
         lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.largest_layer_parameters())));
     }
