@@ -276,8 +276,22 @@ fn long_use() {
     for _ in 0..6 {
         for _ in 0..20 {
             for keys in [
-                "2lljjb", "1gjjjjll", "4+++ll0", "Hlljj", "Sjj", "Mtmt", "pc", "W", "B", "Djj", "P", "Mu", "5jj",
-                "i\x1b", "U", "x\x1b",
+                "2lljjb",
+                "1gjjjjjjll",
+                "4+++ll0",
+                "Hlljj",
+                "Sjj",
+                "Mtmt",
+                "pc",
+                "W",
+                "B",
+                "Djj",
+                "P",
+                "Mu",
+                "5jj",
+                "i\x1b",
+                "U",
+                "x\x1b",
             ] {
                 session.press(keys);
                 session.wait_for_silence(Duration::from_millis(10));

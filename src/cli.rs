@@ -27,8 +27,9 @@ mod sweep;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io;
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -45,8 +46,9 @@ pub use exit::Exit;
 
 /// Does what the arguments ask; `arguments` begin with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let outcome = texts(arguments).and_then(|arguments| match Cli::try_parse_from(arguments) {
+    let outcome = texts(arguments).and_then(|arguments| match Cli::try_parse_from(&arguments) {
         Ok(cli) => dispatch(&cli),
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => Err(misspelt(&arguments, &error)),
         Err(error) => usage(&error),
     });
     outcome.unwrap_or_else(|failure| {
@@ -109,6 +111,31 @@ fn settings() -> String {
     format!("{}{}", config::DEFAULT, keymap::documented())
 }
 
+/// The command that looks most like a word, if any does.
+fn like_command(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let likeness = |name: &str| strsim::jaro_winkler(word, name);
+    let near = command.get_subcommands().map(|command| (likeness(command.get_name()), command.get_name()));
+    let (likeness, name) = near.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (likeness > LIKE).then(|| name.to_owned())
+}
+
+/// How much a word must look like a command to have been meant for it.
+const LIKE: f64 = 0.85;
+
+/// A word before another one that is no command was the misspelt one, since a scenario is followed by flags alone.
+fn misspelt(arguments: &[String], error: &clap::Error) -> Failure {
+    let first = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
+    match first.and_then(|word| Some((word, like_command(word)?))) {
+        Some((word, command)) => {
+            Failure::input(format!("'{word}' is no command; did you mean `shardscope {command}`?"))
+        }
+        None => {
+            Failure::input(visible(error.render().to_string().trim_start_matches("error: ").trim_end()).into_owned())
+        }
+    }
+}
+
 /// Prints what clap has to say: the help or the version on stdout, an error on stderr.
 fn usage(error: &clap::Error) -> Result<Exit, Failure> {
     let text = error.render().to_string();
@@ -122,7 +149,7 @@ fn usage(error: &clap::Error) -> Result<Exit, Failure> {
     };
     match printed {
         _ if error.use_stderr() => Ok(Exit::Input),
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
     }
 }

@@ -31,7 +31,7 @@ macro_rules! chapters {
 
 chapters! {
     "explorer" "keys" "terminals"
-    "command-line" "fields" "figures" "formats" "presets"
+    "command-line" "options" "fields" "figures" "formats" "presets" "glossary"
     "search" "pipelines" "experts" "fine-tuning" "operators" "limits" "training" "frontier"
     "import" "export" "sweeps"
     "evidence" "held-out" "constants" "model" "speed"

@@ -1,7 +1,9 @@
-//! The documents: every link leads somewhere, every file that is named exists, every command has the flags that are given,
-//! what is read first is short, and the guide is whole.
+//! The documents: every link leads somewhere, every file that is named exists, every command has the flags that are given
+//! and prints what is shown, what is read first is short, and the guide is whole.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests ends the test")]
+
+mod examples;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,6 +31,8 @@ struct Document {
     named: Vec<(usize, String)>,
     /// Blocks of commands for a shell.
     shell: Vec<String>,
+    /// Those that lines of their output stand behind, with these.
+    examples: Vec<(String, String)>,
 }
 
 impl Document {
@@ -36,6 +40,9 @@ impl Document {
         let mut document = Self::default();
         let mut heading: Option<String> = None;
         let mut shell: Option<String> = None;
+        let mut shown: Option<String> = None;
+        // Whether nothing stands behind the last block of commands yet.
+        let mut is_behind = false;
         for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
             let line = || text[..place.start].matches('\n').count() + 1;
             match event {
@@ -53,9 +60,17 @@ impl Document {
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if &*language == "sh" => {
                     shell = Some(String::new());
                 }
-                Event::End(TagEnd::CodeBlock) => document.shell.extend(shell.take()),
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if &*language == "text" && is_behind => {
+                    shown = Some(String::new());
+                }
+                Event::End(TagEnd::CodeBlock) => {
+                    is_behind = shell.is_some();
+                    document.shell.extend(shell.take());
+                    document.examples.extend(document.shell.last().cloned().zip(shown.take()));
+                }
+                Event::Start(_) => is_behind = false,
                 Event::Text(words) => {
-                    for text in heading.iter_mut().chain(&mut shell) {
+                    for text in heading.iter_mut().chain(&mut shell).chain(&mut shown) {
                         text.push_str(&words);
                     }
                 }

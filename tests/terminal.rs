@@ -46,7 +46,7 @@ fn field(session: &Session, name: &str) -> String {
 
 /// Moves to the number of nodes, the fifth field, and takes the next one.
 fn take_more_nodes(session: &mut Session) {
-    session.press("1gjjjj");
+    session.press("1gjjjjjj");
     let before = field(session, "nodes");
     session.press(RIGHT);
     session.wait("evaluating another number of nodes", |session| {
@@ -329,7 +329,7 @@ fn last(folder: &TempDir) -> PathBuf {
 fn the_next_session_begins_where_the_last_one_ended() {
     let (mut session, folder) = open(&Options::default());
     // The fifth field is the number of nodes; then it is pinned, and changed again.
-    session.press("p1gjjjj\r");
+    session.press("p1gjjjjjj\r");
     session.press("\x15");
     session.press("12\r");
     session.wait("the edit", |session| field(session, "nodes") == "12");
@@ -397,7 +397,7 @@ fn the_first_start_asks_what_is_at_hand_and_no_later_one_does() {
 #[test]
 fn whatever_is_typed_into_a_list_filters_it_and_nothing_else() {
     let (mut session, _folder) = open(&Options { size: (80, 24), ..Options::default() });
-    session.press("1gjj\rq/GW:1");
+    session.press("1g\rq/GW:1");
     session.wait_for("> q/GW:1");
     session.press(&"\x7f".repeat(6));
     session.press("llama-2-7\r");

@@ -28,7 +28,7 @@ use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
 use crate::app::answers::work::{Found, Work};
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::{Completion, ImportedFile};
+use crate::app::transfer::importing::{Completion, ImportRefusal, ImportedFile};
 use crate::app::transfer::{FileTransfer, Transferred};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
@@ -103,6 +103,8 @@ pub enum Action {
     Whole,
     /// The timeline shows one layer.
     Zoom,
+    /// A group of rows folds or unfolds; rows and columns of the map without a plan are hidden, or shown again.
+    Fold,
     /// The timeline goes from a gather to its use, or back.
     Follow,
     /// The timeline goes to the next stretch of exposed communication.
@@ -408,7 +410,7 @@ pub enum JobReport {
     /// The presets were read again, and what was wrong with them.
     Reloaded(Box<Library>, Vec<Warning>),
     /// The result of an import, by the first file's path, or why it failed.
-    Imported(Result<Box<ImportedFile>, Vec<String>>, String),
+    Imported(Result<Box<ImportedFile>, Box<ImportRefusal>>, String),
     /// The outcome of an export.
     PlanExported(Box<ExportQuestion>, ExportOutcome),
     /// The outcome of a task on files.

@@ -36,9 +36,10 @@ use crate::app::views::panels::{MemoryPanel, TimePanel};
 use crate::app::views::{SPECS, Views};
 use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::presets::Library;
-use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Idle, Problem, Scenario};
+use shardscope_engine::scenario::file::{self, ScenarioFile};
+use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario};
 use shardscope_engine::search::{Candidate, Cell, Fixes, nearest_possible};
+use shardscope_interop::import::ImportWords;
 use shardscope_report::snapshot::LeftOff;
 
 /// Rows of a page before the terminal's size is known.
@@ -128,10 +129,11 @@ impl App {
         let Start { library, file, scenario, stored, pins, view, is_first, options } = start;
         // The first question is asked here, the map's with it: the first frame is drawn while both are computed.
         let base = base(&library, &file, &scenario, axes::usual(&scenario));
+        let sample = library.scenario_text("default").ok().and_then(|text| file::parse(&text.text).ok());
         let mut app = Self {
             library,
             file,
-            inputs: Inputs::default(),
+            inputs: Inputs::beside(sample),
             view: ViewId::MAP,
             views: Views { evidence: EvidenceView::new(options.rows), ..Views::new(Map::around(&base, &scenario)) },
             shown: scenario.clone().into_checked(),
@@ -172,6 +174,9 @@ impl App {
         app.mark_pinned();
         if let Some(spec) = SPECS.iter().find(|spec| view.as_deref() == Some(spec.id.word)) {
             commands.extend(app.open_view(spec.id));
+        }
+        if let Some(file) = options.import {
+            commands.extend(app.import_files(ImportWords { files: vec![file], options: Vec::new() }));
         }
         (app, commands)
     }
@@ -263,7 +268,7 @@ impl App {
         self.following = false;
         self.stale = true;
         self.fix = None;
-        self.inputs.idle = Idle::all(&self.scenario.plan);
+        self.inputs.follow(&self.file, &self.scenario);
         let stands = shown.as_ref().is_ok_and(|scenario| scenario.keeps_batch().is_ok());
         self.nearest = if stands { None } else { self.find_nearest() };
         self.shown = shown;
@@ -354,7 +359,6 @@ impl App {
     /// How many rows of a list or of the help are seen at once, which depends on the terminal.
     pub fn set_page(&mut self, rows: u16) {
         self.page = usize::from(rows).max(1);
-        self.inputs.make_room(self.page);
     }
 }
 

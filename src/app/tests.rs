@@ -218,11 +218,11 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let keys: usize = app.keymap.help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
-    // What the guide has stands under them, the line to type on over them.
-    let lines = keys + 2 + 1;
     app.set_page(20);
     press(&mut app, "?<end>");
+    let Some(Layer::Help(help)) = &app.layer else { panic!("no help") };
+    // The line to type on stands over them.
+    let lines = help.found(app.keymap.help_rows(app.panel_place(), false)).len() + 1;
     assert_eq!(help_top(&app) + 20, lines);
     press(&mut app, "<down><pgup>");
     // A page keeps one line of the one before.
@@ -232,7 +232,7 @@ fn the_help_scrolls_no_further_than_its_end() {
 #[test]
 fn q_quits_from_the_panels_and_is_text_where_one_types() {
     let mut app = explorer();
-    assert_eq!(press(&mut app, "1gjjjj<ret>q"), []);
+    assert_eq!(press(&mut app, "1gjjjjjj<ret>q"), []);
     assert_eq!(press(&mut app, "<esc>q"), [Command::Quit]);
     assert_eq!(press(&mut app, "?q"), []);
     assert_eq!(press(&mut app, "<c-c>"), [Command::Quit]);
@@ -241,7 +241,12 @@ fn q_quits_from_the_panels_and_is_text_where_one_types() {
 
 /// Puts the cursor of the inputs on a field.
 pub(crate) fn to_field(app: &mut App, label: &str) {
-    let index = app.inputs.rows().position(|row| row.label() == label).unwrap();
-    press(app, &format!("1g{}", "j".repeat(index)));
+    press(app, "1");
+    if let Some(field) = Field::all().find(|field| field.spec().label == label) {
+        app.inputs.choose(field);
+    } else {
+        let index = app.inputs.rows().position(|row| row.label() == label).unwrap();
+        press(app, &format!("g{}", "j".repeat(index)));
+    }
     assert_eq!(app.inputs.row().label(), label);
 }

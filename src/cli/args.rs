@@ -11,12 +11,11 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{ColorDepth, PALETTES};
-use crate::guide::{CHAPTERS, Chapter};
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Field;
@@ -35,15 +34,16 @@ pub use sweep::{MergeArgs, SweepArgs};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
-#[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = EXAMPLES)]
+#[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = PAGE, after_long_help = EXAMPLES)]
 pub struct Cli {
     #[command(flatten)]
     pub input: ScenarioArgs,
     /// Measured runs for the explorer's evidence view, instead of the built-in ones; may be repeated
-    #[arg(long, value_name = "ROWS.csv")]
+    #[arg(long, hide_short_help = true, value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
-    /// Start on the default scenario; without arguments the explorer comes back as it was left, with its pins and view,
-    /// from `$XDG_STATE_HOME/shardscope/last.toml` (~/.local/state). A session that began otherwise and changed anything
+    /// Start on the default scenario
+    ///
+    /// Without arguments the explorer comes back as it was left, with its pins and view, from `$XDG_STATE_HOME/shardscope/last.toml` (~/.local/state). A session that began otherwise and changed anything
     /// leaves the one before in `previous.toml` beside it
     #[arg(long)]
     pub fresh: bool,
@@ -56,6 +56,9 @@ pub struct Cli {
 const USAGE: &str = "\
 shardscope [OPTIONS] [SCENARIO] [scenario flags]
        shardscope <COMMAND>";
+
+const PAGE: &str = "\
+`shardscope --help` has all flags, `shardscope guide` what they mean; `shardscope FILE` opens a model, a log, a launcher's file";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +95,7 @@ pub enum CliCommand {
     Calibrate(CalibrateArgs),
     /// List or show presets, including your own
     Presets(PresetsArgs),
-    /// Show a chapter of the guide, or list them
+    /// Show a chapter of the guide, look words up in it, or list its chapters
     Guide(GuideArgs),
     /// Print a commented config.toml
     Config(ConfigArgs),
@@ -282,17 +285,10 @@ pub struct PresetsArgs {
 /// Arguments of `guide`.
 #[derive(Debug, Args)]
 pub struct GuideArgs {
-    /// Chapter to show, on a terminal in $PAGER or less; the list of them by default
-    #[arg(value_parser = chapters())]
-    pub chapter: Option<&'static Chapter>,
-}
-
-fn chapters() -> impl TypedValueParser<Value = &'static Chapter> {
-    let values = CHAPTERS.iter().map(|chapter| PossibleValue::new(chapter.name).help(chapter.title()));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let chapter = CHAPTERS.iter().find(|chapter| chapter.name == name);
-        chapter.ok_or_else(|| format!("no chapter '{name}'"))
-    })
+    /// Chapter to show, on a terminal in $PAGER or less; or words to look up, like MFU or two clusters. The list of
+    /// chapters by default
+    #[arg(value_name = "CHAPTER|WORD")]
+    pub words: Vec<String>,
 }
 
 /// Arguments of `config`.
@@ -340,15 +336,15 @@ impl ScenarioArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Everywhere {
-    /// Threads for sweeps; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
+    /// Threads for sweeps and searches; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
+    #[arg(long, hide_short_help = true, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
     pub threads: Option<u16>,
     /// Configuration file, or the folder with config.toml and presets; default: `$SHARDSCOPE_CONFIG`, or shardscope in
     /// `$XDG_CONFIG_HOME`
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Additional folder with clusters/, stacks/, models/, strategies/ and scenarios/; may be repeated
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, global = true, value_name = "DIR")]
     pub presets: Vec<PathBuf>,
     /// Colours of the explorer
     #[arg(long, global = true, value_parser = palettes())]
@@ -357,10 +353,10 @@ pub struct Everywhere {
     #[arg(long, global = true)]
     pub ascii: bool,
     /// For slow connections: at most 256 colours, maps redrawn twice a second, panels when the cursor rests
-    #[arg(long, global = true)]
+    #[arg(long, hide_short_help = true, global = true)]
     pub low_bandwidth: bool,
     /// Append a log of events to this file
-    #[arg(long, global = true, value_name = "FILE", value_parser = written)]
+    #[arg(long, hide_short_help = true, global = true, value_name = "FILE", value_parser = written)]
     pub log: Option<PathBuf>,
 }
 
@@ -392,3 +388,6 @@ fn words<T: Copy + Send + Sync + 'static, const N: usize>(
         known.map(|(_, value)| *value).ok_or_else(|| format!("'{word}' is unknown"))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use shardscope_engine::text::printable;
 use shardscope_evidence::measured;
 use shardscope_report::snapshot::{LastSession, Opened, SessionFile};
 
-use super::args::{Cli, EvalFormat};
+use super::args::{Cli, EvalFormat, ScenarioArgs};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
 use super::{eval, evidence, log};
@@ -23,7 +23,10 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let goes_on = input.first().is_none() && !cli.fresh;
     let (left, notice) = file.as_mut().filter(|_| goes_on).map_or((None, None), |file| resume(&session, file));
     let is_first = left.is_none() && notice.is_none() && env::args_os().nth(1).is_none();
-    let opened = left.map_or_else(|| session.open_possible(input), Ok)?;
+    // Another tool's file is taken in as `O` does, over the scenario that the flags say.
+    let foreign = input.scenario.clone().filter(|name| explores && session.is_foreign(name));
+    let over = ScenarioArgs { scenario: input.scenario.clone().filter(|_| foreign.is_none()), ..input.clone() };
+    let opened = left.map_or_else(|| session.open_possible(&over), Ok)?;
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(&cli.rows)?;
     if !explores {
@@ -31,7 +34,8 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     }
     let Opened { file: scenario_file, scenario, stored, pins, view, .. } = opened;
     let Session { library, mut options, .. } = session;
-    (options.rows, options.session, options.notice) = (tables, file, notice);
+    (options.rows, options.session, options.notice, options.import) =
+        (tables, file, notice, foreign.map(PathBuf::from));
     term::run(Start { library, file: scenario_file, scenario, stored, pins, view, is_first, options }, log::line)
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)

@@ -1,5 +1,6 @@
-//! `guide`: lists the chapters of the guide, or shows one, page by page on a terminal.
+//! `guide`: lists the chapters of the guide, or shows one, page by page on a terminal, or looks words up in all of them.
 
+mod find;
 mod markdown;
 
 use std::env;
@@ -14,9 +15,14 @@ use super::exit::{Exit, Failure};
 use super::{interrupt, output};
 
 pub(super) fn run(guide: &GuideArgs) -> Result<Exit, Failure> {
-    match guide.chapter {
+    let chapter = match &guide.words[..] {
+        [word] => CHAPTERS.iter().find(|chapter| chapter.name == word),
+        _ => None,
+    };
+    match chapter {
         Some(chapter) => show(&markdown::plain(chapter.text)),
-        None => output::result(&list()),
+        None if guide.words.is_empty() => output::result(&list()),
+        None => show(&find::look_up(&guide.words).map_err(Failure::input)?),
     }?;
     Ok(Exit::Done)
 }
@@ -24,7 +30,10 @@ pub(super) fn run(guide: &GuideArgs) -> Result<Exit, Failure> {
 fn list() -> String {
     let width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0);
     let lines = CHAPTERS.iter().map(|chapter| format!("  {:width$}  {}\n", chapter.name, chapter.title()));
-    format!("Chapters of the guide; `shardscope guide CHAPTER` shows one:\n\n{}", lines.collect::<String>())
+    format!(
+        "Chapters of the guide; `shardscope guide CHAPTER` shows one, and\n`shardscope guide WORD` finds where the guide speaks of something:\n\n{}",
+        lines.collect::<String>()
+    )
 }
 
 /// Shows a text in `$PAGER`, else in `less` if there is one, where stdout is a terminal.

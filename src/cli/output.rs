@@ -48,16 +48,16 @@ pub(super) fn report(
 }
 
 /// Writes a table to stdout in the form that was asked for.
-pub(super) fn table<E: Display>(
+pub(super) fn table(
     form: TableForm,
     text: impl FnOnce() -> String,
-    csv: impl FnOnce() -> Result<String, E>,
+    csv: impl FnOnce() -> String,
     json: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     match form {
         TableForm::Text => report(ReportForm::Text, text, json),
         TableForm::Json => report(ReportForm::Json, text, json),
-        TableForm::Csv => result(&csv().map_err(Failure::unwritten)?),
+        TableForm::Csv => result(&csv()),
     }
 }
 

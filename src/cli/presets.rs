@@ -72,7 +72,7 @@ fn list(library: &Library, kind: Kind) -> String {
     header.extend(columns(kind));
     let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     for entry in library.entries(kind) {
-        let mut row = vec![entry.id.clone(), entry.name.clone()];
+        let mut row = vec![entry.id.clone(), entry.name().to_owned()];
         row.extend(figures(library, entry).unwrap_or_default());
         row.resize(2 + columns(kind).len(), String::new());
         row.extend(mark(entry));

@@ -18,11 +18,12 @@ use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, r
 use shardscope_interop::report::ImportReport;
 use shardscope_library::disk::InputKind;
 use shardscope_library::folders::with_folders;
+use shardscope_library::text::shell::ShellCode;
 use shardscope_report::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::{files, output};
+use super::{files, like_command, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -62,6 +63,12 @@ impl Session {
         })
     }
 
+    /// Whether a word names a file that is no scenario's, and no preset: another tool's, which is imported.
+    pub(super) fn is_foreign(&self, name: &str) -> bool {
+        let own = Path::new(name).extension().is_some_and(|extension| extension == "toml");
+        !own && self.library.scenario_text(name).is_err() && Path::new(name).is_file()
+    }
+
     /// Threads for a search.
     pub(super) fn pool(&self) -> Result<Pool, Failure> {
         search::pool(self.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))
@@ -71,6 +78,9 @@ impl Session {
     pub(super) fn open(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let ScenarioArgs { scenario, flags } = input;
         let name = scenario.as_deref().unwrap_or("default");
+        if self.is_foreign(name) {
+            return Err(Failure::input(import_first(name)));
+        }
         let mut opened = snapshot::open(name, &self.library).map_err(refuse_opening)?;
         if scenario.is_none() && flags.has(Field::Model) {
             // How long the default's model trains says nothing of another one.
@@ -204,13 +214,23 @@ fn disagreement(opened: &Opened, flags: &ScenarioFlags) -> Option<Problem> {
     })
 }
 
+/// Says how a file is taken in that is no scenario.
+fn import_first(name: &str) -> String {
+    let line = ShellCode::default().code("shardscope import ").word(name).line();
+    let line = line.unwrap_or_else(|_| "shardscope import FILE".to_owned());
+    format!("{}: is no scenario; import it: `{line}`", printable(name))
+}
+
 fn refuse_opening(error: OpenError) -> Failure {
     match error {
         OpenError::Io { error: ref reason, .. } if reason.kind() != ErrorKind::InvalidData => {
             Failure::Io(error.to_string())
         }
         // The word may as well have been meant as a command.
-        OpenError::Unknown(unknown) => Failure::input(format!("{unknown}, `shardscope help` the commands")),
+        OpenError::Unknown(unknown) => {
+            let command = like_command(&unknown.id).map_or_else(String::new, |name| format!("; or the command {name}"));
+            Failure::input(format!("{unknown}, `shardscope help` the commands{command}"))
+        }
         error => Failure::input(error.to_string()),
     }
 }

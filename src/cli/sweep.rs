@@ -165,7 +165,7 @@ fn stream(
     let bar = progress::bar(rows.len(), "cells", &session.options);
     let line = |index: usize, cell: search::Cell| {
         bar.inc(1);
-        cells.line(index, Some(&cell)).map(|line| (line, cell.fits())).map_err(|error| error.to_string())
+        (cells.line(index, Some(&cell)), cell.fits())
     };
     let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content: ContentHash::default() };
     if !ends.whole {
@@ -174,13 +174,12 @@ fn stream(
     sweep.in_order(rows, evaluator, line, |begin, found| {
         let first_missing = found.iter().position(Option::is_none);
         let mut text = String::new();
-        for one in found.into_iter().flatten() {
-            let (line, fits) = one.map_err(Failure::unwritten)?;
+        for (line, fits) in found.into_iter().flatten() {
             text.push_str(&line);
             ends.fits |= fits;
         }
         if let Some(missing) = first_missing {
-            text.push_str(&cells.line(begin + missing, None).map_err(Failure::unwritten)?);
+            text.push_str(&cells.line(begin + missing, None));
         }
         // As it lands in the file.
         ends.content.add(&visible(&text));

@@ -115,8 +115,8 @@ impl Caps {
         let (markers, markers_why) = match overrides.markers {
             _ if ascii => (Markers::Ascii, "as the glyphs are".to_owned()),
             Some(markers) => (markers, said("config.toml")),
-            None if var("TERM").as_deref() == Some("linux") => (Markers::Block, "TERM=linux".to_owned()),
-            None => (Markers::Braille, "as the glyphs are".to_owned()),
+            // Few fonts lack half blocks, many lack Braille.
+            None => (Markers::Block, "every font has them".to_owned()),
         };
         let finding = |what, value: &str, why: String, fix| Finding::new(what, value, &why, fix);
         let findings = vec![

@@ -15,6 +15,7 @@ mod words;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::symbols::merge::MergeStrategy;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 
@@ -52,6 +53,7 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
     let title_role = if focused { Role::Accent } else { Role::Title };
     let mut block = Block::bordered()
         .border_set(theme.glyphs().border)
+        .merge_borders(MergeStrategy::Exact)
         .border_style(theme.style(role))
         .title_top(Line::styled(format!(" {title} "), theme.style(title_role)));
     if !note.is_empty() && has_room(title, note, area) {

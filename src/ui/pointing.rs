@@ -21,7 +21,8 @@ pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row)
     if let Some(panel) = places.tabs.contains(at).then(|| chrome::tab_at(app, theme, places.tabs, at)).flatten() {
         return PointerTarget::Panel(panel);
     }
-    let under = places.panels.into_iter().find(|(_, area)| area.contains(at));
+    // A wall that two panels share has the title of the later one.
+    let under = places.panels.into_iter().rfind(|(_, area)| area.contains(at));
     let Some((panel, area)) = under else { return PointerTarget::Nothing };
     let inside = area.inner(Margin::new(1, 1));
     let row = |row| PointerTarget::Row(panel, row);

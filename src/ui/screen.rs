@@ -25,6 +25,9 @@ const LARGE: (u16, u16) = (160, 44);
 const LEAST_MEMORY: u16 = 6;
 const LEAST_TIMELINE: u16 = 8;
 
+/// Panels beside one another share a wall.
+const WALL: i32 = -1;
+
 /// Rows of its words that the timeline lends the breakdown beside the memory.
 const LENT: u16 = 1;
 
@@ -77,7 +80,9 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
     if !places.tabs.is_empty() {
         chrome::render_tabs(app, theme, places.tabs, buf);
     }
-    for (panel, area) in places.panels {
+    // The panel that has the keys comes last: the walls that it shares are its own.
+    let (here, others): (Vec<_>, Vec<_>) = places.panels.into_iter().partition(|(panel, _)| *panel == app.focus);
+    for (panel, area) in others.into_iter().chain(here) {
         match panel {
             Panel::Inputs => inputs::render(app, theme, area, buf),
             Panel::Map => views::render(app, theme, area, buf),
@@ -188,11 +193,14 @@ fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
 /// leaves the fewest blank: under the inputs, beside the memory, beside the map, or beside both.
 fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
     let needed = breakdown::height(app);
-    let [left, right] =
-        area.layout(&Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)]));
-    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height, needed)));
-    let [above, below] = left.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(needed)]));
-    let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
+    let [left, right] = area.layout(
+        &Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)])
+            .spacing(WALL),
+    );
+    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height, needed)).spacing(WALL));
+    let [above, below] =
+        left.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(needed)]).spacing(WALL));
+    let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]).spacing(WALL);
     let [narrow_top, beside_top] = top.layout(&across);
     let [narrow_middle, beside] = middle.layout(&across);
     let (left, top, middle, time) = if left.width >= breakdown::WIDTH && above.height >= inputs::height(app) {

@@ -12,6 +12,39 @@ fn help_of_the_program() {
     insta::assert_snapshot!(run.stdout);
 }
 
+/// A page of a terminal is some 50 rows; every flag is under `--help`.
+#[test]
+fn the_short_help_is_a_page() {
+    let page = run("-h").stdout;
+    assert!(page.lines().count() <= 60, "{page}");
+    assert_contains(&page, &["--model", "--global-batch", "eval", "`shardscope --help` has all flags"]);
+    assert!(!page.contains("--moments"), "{page}");
+}
+
+#[test]
+fn words_of_other_tools_lead_to_what_is_meant() {
+    assert_eq!(
+        run("eval --gpus 64 --batch 512 --format json").code,
+        run("eval --devices 64 --global-batch 512 --format json").code
+    );
+    let misspelt = run("evl x");
+    assert_eq!(misspelt.code, Some(2));
+    assert_contains(&misspelt.stderr, &["'evl' is no command", "shardscope eval"]);
+    assert_contains(&run("evl").stderr, &["or the command eval"]);
+}
+
+/// A model's configuration, whose name alone would be that of a scenario.
+#[test]
+fn the_name_of_another_tools_file_leads_to_its_import() {
+    let home = Home::new();
+    home.write("config.json", "{}");
+    for command in ["config.json", "eval config.json", "./config.json"] {
+        let run = home.run(command);
+        assert_eq!(run.code, Some(2), "{command}: {}", run.stderr);
+        assert_contains(&run.stderr, &["is no scenario; import it: `shardscope import "]);
+    }
+}
+
 #[test]
 fn help_of_eval() {
     insta::assert_snapshot!(run("eval --help").stdout);

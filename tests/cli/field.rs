@@ -625,7 +625,7 @@ fn a_single_node_needs_no_rate() {
     assert_contains(&run.stderr, &["one node sends nothing to others"]);
     let two = with(&[("sinfo.txt", "PARTITION NODES GRES NODELIST\ngpu 2 gpu:a100:8 n[1-2]\n")]);
     let refused = two.run("import cluster sinfo.txt --device a100-80gb-dgx").refused().join("\n");
-    assert_contains(&refused, &["say with --rate"]);
+    assert_contains(&refused, &["--rate: no file says how fast"]);
 }
 
 /// Each option of `accelerate launch` is a key of its file, and what follows the program's name is the program's.

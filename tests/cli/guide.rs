@@ -34,8 +34,16 @@ fn every_chapter_reads_well_on_80_columns() {
 #[test]
 fn a_name_that_is_none_is_answered_with_the_nearest() {
     let run = run("guide serch");
-    assert_eq!(run.code, Some(2));
-    assert_contains(&run.stderr, &["'serch'", "similar value exists: 'search'", "possible values: explorer, keys,"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert_contains(&run.stderr, &["'serch' stands in no chapter", "the nearest are search"]);
+}
+
+#[test]
+fn words_are_found_in_headings_glossary_and_text() {
+    let run = run("guide two clusters");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_contains(&run.stdout, &["two clusters: ", "--y hardware=A,B", "guide command-line"]);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= WIDTH), "{}", run.stdout);
 }
 
 #[test]

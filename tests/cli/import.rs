@@ -163,3 +163,27 @@ fn what_a_login_node_says_becomes_a_cluster() {
     let piped = home.run_with_input("import cluster - --device h100-80gb-dgx", &text);
     assert_contains(&piped.refused().join("\n"), &["--rate"]);
 }
+
+/// What most people type has no column of devices: of 1, 64 and 16 nodes the 64 of one partition are taken. The same of
+/// `sinfo -N -l`, which has a row for each node and partition.
+#[test]
+fn plain_sinfo_is_taken_and_asks_for_the_rest() {
+    let home = Home::new();
+    let plain = format!("{}/tests/fixtures/topo/slurm22-sinfo.txt", env!("CARGO_MANIFEST_DIR"));
+    let asked = home.run(&format!("import {plain}"));
+    assert_eq!(asked.code, Some(2), "{}", asked.stderr);
+    assert_contains(&asked.stderr, &["--device", "sinfo -o '%P|%D|%G|%N|%l'"]);
+    let told = home.run(&format!("import {plain} --device h100-80gb-dgx --rate 400GB/s"));
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_contains(&told.stdout, &["nodes = 64", "partition = \"gpu\""]);
+    let rows: Vec<String> =
+        (1..=3).map(|node| format!("gpu0{node} 1 gpu* idle 96 2:24:2 1031000 0 1 (null) none")).collect();
+    let long = format!(
+        "Sat Nov 28 10:00:00 2026\nNODELIST NODES PARTITION STATE CPUS S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON\n{}\n",
+        rows.join("\n")
+    );
+    home.write("nodes.txt", &long);
+    let told = home.run("import nodes.txt --device h100-80gb-dgx --rate 400GB/s");
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_contains(&told.stdout, &["nodes = 3"]);
+}

@@ -63,8 +63,8 @@ fn a_cursor_that_moves_is_a_small_frame_and_the_panels_follow_in_another() {
             let frames = session.frames(before.0);
             let Some((first, panels)) = frames.split_first() else { continue };
             assert!(*first <= 300, "{key:?} at {size:?}: {frames:?}");
-            // The panels fill 200x50 without holes: a change of all of them is some 8,200 bytes.
-            assert!(panels.iter().all(|bytes| *bytes <= 8_500), "{key:?} at {size:?}: {frames:?}");
+            // The panels fill 200x50 without holes: a change of all of them is some 9,100 bytes.
+            assert!(panels.iter().all(|bytes| *bytes <= 9_300), "{key:?} at {size:?}: {frames:?}");
             // Two calls for a frame at most; a signal or a waker would have to write, too.
             let writes = session.writes() - before.1;
             assert!(writes <= 2 * frames.len() as u64, "{writes} calls of write for {frames:?}");
@@ -80,7 +80,7 @@ fn keys_that_came_together_are_drawn_together() {
     let before = session.bytes();
     session.press(&"jk".repeat(200));
     session.press("jjj");
-    session.wait("on the fourth field", |session| session.text().lines().any(|line| line.contains("▸strategy")));
+    session.wait("on the fourth field", |session| session.text().lines().any(|line| line.contains("▸tokens")));
     session.wait_for_silence(QUIET);
     let frames = session.frames(before);
     assert!(frames.len() <= 20, "403 keys in {} frames", frames.len());
@@ -155,7 +155,7 @@ fn memory_stays_below_40_mb_and_does_not_grow_with_use() {
     let (mut session, _folder) = settled((120, 40));
     let mut use_it = |times: usize| {
         for _ in 0..times {
-            for keys in ["2lljj", "1gjjjjll", "4+++0", "Hlljj", "Sjj", "Mtmt", "p", "W", "u", "5jj", "U"] {
+            for keys in ["2lljj", "1gjjjjjjll", "4+++0", "Hlljj", "Sjj", "Mtmt", "p", "W", "u", "5jj", "U"] {
                 session.press(keys);
                 session.wait_for_silence(Duration::from_millis(20));
             }

@@ -89,7 +89,7 @@ fn pasted_text_is_no_command() {
     session.press("\x1b");
     session.wait("closing the help", |session| !session.text().contains("Esc closes"));
     // The fifth field is the number of nodes: there text goes.
-    session.press("1gjjjj");
+    session.press("1gjjjjjj");
     session.press("\r");
     session.wait_for("Esc");
     session.press("\x1b[200~12\n\x1b[201~");

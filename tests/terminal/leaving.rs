@@ -28,7 +28,7 @@ fn pin(session: &mut Session) {
 
 /// Has the scenario in hand be on so many nodes, the fifth field.
 fn set_nodes(session: &mut Session, nodes: &str) {
-    session.press("1gjjjj\r");
+    session.press("1gjjjjjj\r");
     session.press("\x15");
     session.press(&format!("{nodes}\r"));
     session.wait("the edit", |session| field(session, "nodes") == nodes);

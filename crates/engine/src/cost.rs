@@ -25,7 +25,7 @@ mod recurrence;
 mod repeats;
 mod router;
 
-pub use activation::SublayerActivations;
+pub use activation::PieceActivations;
 pub use adapters::{Parameters, trained_parameters};
 
 pub use activation::Activations;
@@ -45,8 +45,7 @@ pub use host::{DriveRates, SwappedBytes};
 pub use kept::{Home, KeptOf, KeptPart, StatePart};
 pub use kernel::Kernel;
 pub use layer::LayerWork;
-pub use layer::PerSublayer;
-pub use layer::Sublayer;
+pub use layer::{PerPiece, Piece};
 pub use rates::peak;
 pub use rates::{FUSED_SOFTMAX_BATCH, Factors, Rates};
 

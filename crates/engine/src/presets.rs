@@ -3,14 +3,14 @@
 //! A later text of the same kind and name wins. Not for the files that the texts come from, nor for what a scenario
 //! means: that is [`crate::scenario`]'s, which takes a preset scenario as text.
 
+mod by_id;
 pub mod read;
 mod releases;
 mod report;
 mod resolve;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use strum::IntoStaticStr;
 
@@ -21,6 +21,7 @@ use crate::scenario::field::{Field, PresetField};
 use crate::scenario::file::ScenarioFile;
 use crate::stack::{Calibration, Runs, Stack};
 
+use by_id::ById;
 use read::Preset;
 
 pub use report::Unknown;
@@ -92,12 +93,11 @@ pub enum Origin {
 }
 
 /// One preset of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PresetFile {
     /// Its name in flags and scenario files: the file's name without `.toml`.
     pub id: String,
-    /// Its name for people.
-    pub name: String,
+    name: OnceLock<String>,
     /// The folder that it belongs to.
     pub kind: Kind,
     /// Where it comes from.
@@ -108,6 +108,26 @@ pub struct PresetFile {
     pub text: Arc<str>,
 }
 
+/// Its name follows from the rest, whether anyone has asked for it or not.
+impl PartialEq for PresetFile {
+    fn eq(&self, other: &Self) -> bool {
+        let facts = |file: &Self| (file.kind, file.id.clone(), file.overrides_embedded, file.origin.clone());
+        self.text == other.text && facts(self) == facts(other)
+    }
+}
+
+impl PresetFile {
+    fn new(kind: Kind, id: &str, text: &str, origin: Origin) -> Self {
+        let (id, text) = (id.to_owned(), text.into());
+        Self { id, name: OnceLock::new(), kind, origin, overrides_embedded: false, text }
+    }
+
+    /// Its name for people.
+    pub fn name(&self) -> &str {
+        self.name.get_or_init(|| read::name(&self.text).unwrap_or_else(|| self.id.clone()))
+    }
+}
+
 /// Presets that a program carries, as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PresetTexts {
@@ -115,6 +135,13 @@ pub struct PresetTexts {
     pub presets: &'static [(&'static str, &'static str, &'static str)],
     /// Id of each calibration that was fitted, and the table of the runs behind it.
     pub evidence: &'static [(&'static str, &'static str)],
+}
+
+impl PresetTexts {
+    fn of<P: Preset>(self, kind: Kind) -> ById<P> {
+        let of_kind = self.presets.iter().filter(|(folder, ..)| *folder == kind.folder());
+        ById::new(of_kind.map(|(_, id, text)| (*id, *text)))
+    }
 }
 
 /// The folders whose files are in a library.
@@ -129,10 +156,8 @@ pub struct Folders {
 /// The most characters of an id that is made of a name.
 const MOST_OF_ID: usize = 60;
 
-type ById<T> = BTreeMap<String, Arc<T>>;
-
 /// All presets, by kind and id.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Library {
     /// Where its files stand, for whoever reads them again or writes another one.
     pub folders: Folders,
@@ -145,6 +170,13 @@ pub struct Library {
     strategies: ById<Strategy>,
 }
 
+/// Presets follow from their files, whether anyone has asked for them or not.
+impl PartialEq for Library {
+    fn eq(&self, other: &Self) -> bool {
+        self.folders == other.folders && self.texts == other.texts && self.entries == other.entries
+    }
+}
+
 impl Library {
     /// Gives a file's job the devices with which its cluster begins, where that is less than whole nodes.
     pub fn begin(&self, file: &mut ScenarioFile) {
@@ -153,16 +185,22 @@ impl Library {
         }
     }
 
-    /// The presets that a program carries. A text that cannot be used is left out: the tests of whoever carries it read
-    /// every one.
+    /// The presets that a program carries.
     pub fn of(texts: PresetTexts) -> Self {
-        let mut library = Self { texts, ..Self::default() };
-        for (folder, id, text) in texts.presets {
-            if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.folder() == *folder) {
-                let _ = library.add(kind, id, text, Origin::Embedded);
-            }
+        let entry = |(folder, id, text): &(&str, &str, &'static str)| {
+            let kind = Kind::ALL.into_iter().find(|kind| kind.folder() == *folder)?;
+            Some(PresetFile::new(kind, id, text, Origin::Embedded))
+        };
+        Self {
+            folders: Folders::default(),
+            entries: texts.presets.iter().filter_map(entry).collect(),
+            clusters: texts.of(Kind::Cluster),
+            stacks: texts.of(Kind::Stack),
+            calibrations: texts.of(Kind::Calibration),
+            models: texts.of(Kind::Model),
+            strategies: texts.of(Kind::Strategy),
+            texts,
         }
-        library
     }
 
     /// The presets that the program carries, without those of any folder.
@@ -184,7 +222,7 @@ impl Library {
     /// The name for people of the preset that a field names by its id.
     pub fn title(&self, field: Field, id: &str) -> Option<&str> {
         let entry = self.entries(Kind::from_field(field)?).find(|entry| entry.id == id)?;
-        Some(&entry.name)
+        Some(entry.name())
     }
 
     /// A cluster.
@@ -204,7 +242,7 @@ impl Library {
     /// The plans that a program can run, with the keys of the stacks that it is like.
     pub fn whole(&self, mut runs: Runs) -> Result<Runs, Unknown> {
         // As many steps as there are stacks: two that name each other end.
-        for _ in 0..self.stacks.len() {
+        for _ in self.stacks.ids() {
             let Some(like) = runs.like.take() else { break };
             runs = runs.over(self.find(&self.stacks, Kind::Stack, &like)?.runs.clone().unwrap_or_default());
         }
@@ -231,9 +269,8 @@ impl Library {
         self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
     }
 
-    fn find<T>(&self, facts: &ById<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
-        let alike = || facts.iter().find(|(known, _)| known.eq_ignore_ascii_case(id)).map(|(_, found)| found);
-        facts.get(id).or_else(alike).cloned().ok_or_else(|| self.unknown(kind, id))
+    fn find<P: Preset>(&self, presets: &ById<P>, kind: Kind, id: &str) -> Result<Arc<P>, Unknown> {
+        presets.find(id).ok_or_else(|| self.unknown(kind, id))
     }
 
     fn unknown(&self, kind: Kind, id: &str) -> Unknown {
@@ -282,15 +319,14 @@ impl Library {
     /// Reads a preset and puts it in the place of one with the same id, or at the end.
     pub fn add(&mut self, kind: Kind, id: &str, text: &str, origin: Origin) -> Result<(), String> {
         let name = match kind {
-            Kind::Cluster => keep(&mut self.clusters, id, text)?,
-            Kind::Stack => keep(&mut self.stacks, id, text)?,
-            Kind::Calibration => keep(&mut self.calibrations, id, text)?,
-            Kind::Model => keep(&mut self.models, id, text)?,
-            Kind::Strategy => keep(&mut self.strategies, id, text)?,
+            Kind::Cluster => self.clusters.add(id, text)?,
+            Kind::Stack => self.stacks.add(id, text)?,
+            Kind::Calibration => self.calibrations.add(id, text)?,
+            Kind::Model => self.models.add(id, text)?,
+            Kind::Strategy => self.strategies.add(id, text)?,
             Kind::Scenario => read::scenario_name(id, text)?,
         };
-        let mut entry =
-            PresetFile { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };
+        let mut entry = PresetFile { name: name.into(), ..PresetFile::new(kind, id, text, origin) };
         match self.entries.iter_mut().find(|other| other.kind == kind && other.id == id) {
             Some(other) => {
                 entry.overrides_embedded = other.overrides_embedded || other.origin == Origin::Embedded;
@@ -300,20 +336,6 @@ impl Library {
         }
         Ok(())
     }
-}
-
-/// Reads a preset, over the keys of the one that it is like, keeps it and returns its name.
-fn keep<P: Preset>(facts: &mut ById<P>, id: &str, text: &str) -> Result<String, String> {
-    let preset: P = match read::like(text)? {
-        None => read::preset(id, text)?,
-        Some((like, own)) => {
-            let base = facts.get(&like).ok_or_else(|| format!("like: there is no '{like}' to be like"))?;
-            read::over(id, own, &**base)?
-        }
-    };
-    let name = preset.name().to_owned();
-    facts.insert(id.to_owned(), Arc::new(preset));
-    Ok(name)
 }
 
 #[cfg(test)]

@@ -39,7 +39,9 @@
 
 mod boundary;
 pub(crate) mod build;
+mod end_units;
 mod label;
+mod layer_units;
 mod memory;
 mod network_transfer;
 mod operator_layouts;
@@ -52,7 +54,6 @@ mod stage_sizes;
 mod state;
 mod step;
 mod stream;
-mod sublayers;
 mod task;
 mod terms;
 mod unit_costs;
@@ -61,7 +62,6 @@ mod unit_pass;
 mod unit_transfers;
 mod unit_work;
 mod volume;
-mod whole_units;
 
 use std::sync::Arc;
 

@@ -40,8 +40,16 @@ pub const fn is_hidden(c: char) -> bool {
     )
 }
 
+/// Whether a byte is a printing character of ASCII, as nearly all are: whole texts of them take no look at each character.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
 /// Lines of text as a terminal may have them: of what is hidden only ends of lines and tabs are kept.
 pub fn visible(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte == b'\n' || is_plain(byte)) {
+        return Cow::Borrowed(text);
+    }
     let kept = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
     if text.chars().all(kept) {
         return Cow::Borrowed(text);
@@ -72,6 +80,9 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 
 /// Foreign text in one line, cut where it is very long.
 pub fn printable(text: &str) -> String {
+    if text.len() <= MOST_SHOWN && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     let shown = |c: char| match c {
         '\n' | '\t' => ' ',
         c if is_hidden(c) => REPLACEMENT,

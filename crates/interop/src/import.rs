@@ -24,7 +24,10 @@ use super::out_of_memory::OutOfMemory;
 use super::plans::{self, ImportedPlan};
 use super::report::{ImportReport, Imported};
 use super::runs::RunRows;
-use super::topology::FoundMachine;
+use super::topology::{FoundMachine, SINFO};
+
+/// Options that say what the files of a machine leave open.
+const LACKED: [&str; 2] = ["device", "rate"];
 
 /// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -102,6 +105,13 @@ impl ImportError {
             Self::Unreadable(name, error) => vec![format!("cannot read {name}: {error}")],
             Self::Refused(problems) => problems.iter().map(ToString::to_string).collect(),
         }
+    }
+
+    /// The option that would say what the files leave open, where that is why they are refused.
+    pub fn lacks(&self) -> Option<&'static str> {
+        let Self::Refused(problems) = self else { return None };
+        let named = |option: &&str| problems.iter().any(|problem| problem.field.starts_with(&format!("--{option}")));
+        LACKED.into_iter().find(named)
     }
 
     /// Refuses an option's value.
@@ -260,8 +270,10 @@ impl ForeignFiles {
         let Some(kind) = self.kind else {
             let names = ForeignKind::ALL.map(|kind| kind.spec().name).join(", ");
             let words = ForeignKind::ALL.map(|kind| kind.spec().word).join(", ");
-            let fix =
-                format!("name one that is {names}; or say what it is: `shardscope import KIND FILE` with KIND {words}");
+            let fix = format!(
+                "name one that is {names}; or say what it is: `shardscope import KIND FILE` with KIND {words}; a cluster's \
+                 nodes are printed by {SINFO}"
+            );
             return Err(Problem::new(name, "is no file whose content is known", fix).into());
         };
         let import = kinds::Import { kind, options, context };

@@ -23,7 +23,7 @@ use shardscope_engine::units::{Bytes, BytesPerSecond};
 use super::report::{ImportReport, Imported};
 use shardscope_engine::problem::Problem;
 
-use facts::{MachineFacts, Said};
+use facts::{MachineFacts, Said, UNSAID};
 use nodes::NodeGroup;
 
 /// A machine as a preset has it.
@@ -72,6 +72,9 @@ const DEVICES: [(&str, &[&str]); 21] = [
     ("a30", &["a30"]),
     ("a6000", &["a6000-48gb"]),
 ];
+
+/// The line to run where a scheduler's table lacks something.
+pub(crate) const SINFO: &str = "sinfo -o '%P|%D|%G|%N|%l'";
 
 /// Words that set a form of a device apart, in names and in ids of presets.
 const FORMS: [&str; 2] = ["pcie", "nvl"];
@@ -173,11 +176,12 @@ fn kind<'a>(
     if several && !groups.iter().any(is_meant) {
         let all: Vec<String> = groups.iter().map(told).collect();
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
+        let place = if device.is_some() { "" } else { "--device" };
         let fix = match device {
             Some(id) => format!("name with --device a preset with one of these devices, which {id} has not"),
-            None => format!("say with --device which of them count, like --device {}", groups[0].device),
+            None => format!("say which of them count, like --device {}", groups[0].device),
         };
-        return Err(Problem::new("", what, fix));
+        return Err(Problem::new(place, what, fix));
     }
     // Nodes of one type may differ in how many devices they have, or in how it is called: the larger part of the machine
     // counts.
@@ -223,7 +227,10 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
                 0 | 1 => String::new(),
                 lines => format!(" and {} more", lines - 1),
             };
-            if kind.named {
+            if kind.devices == UNSAID {
+                let why = "no column counts devices, so that those of the largest partition are taken; --nodes says otherwise";
+                report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
+            } else if kind.named {
                 report.take("nodes", kind.nodes, format!("{}{more}, each node once", kind.place));
             } else {
                 let why = "counted without names, of the partition with the most, since partitions may share nodes; \
@@ -271,8 +278,8 @@ fn device(
     let typed =
         || kind.filter(|kind| !kind.device.is_empty()).map(|kind| (kind.device.to_owned(), kind.place.to_owned()));
     let Some((name, place)) = named.or(listed).or_else(typed) else {
-        let fix = "say with --device which preset has it, like --device h100-80gb-dgx";
-        return Err(Problem::new("", "no file names the devices", fix));
+        let fix = format!("say which preset has them, like --device h100-80gb-dgx, or print them: {SINFO}");
+        return Err(Problem::new("--device", "no file names the devices", fix));
     };
     let lower = name.to_lowercase();
     let mut presets: Vec<&str> = known(&name).map_or(Vec::new(), |(_, presets)| presets.to_vec());
@@ -297,6 +304,7 @@ fn device(
         report.take("device.name", &name, place);
         return Ok(only.to_owned());
     }
+    let place = format!("--device, {place}");
     let what = match form.filter(|_| alike.is_empty()) {
         Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
         None => format!("'{name}' may be any of {}", presets.join(", ")),
@@ -354,7 +362,7 @@ fn rate(
         }
         (None, None) => {
             let what = "no file says how fast a node's ports are";
-            return Err(Problem::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
+            return Err(Problem::new("--rate", what, "say what a node sends, like --rate '400 GB/s'"));
         }
     };
     // Between racks the ports of all their nodes send.

@@ -8,6 +8,7 @@ use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
 use shardscope_engine::stack::Calibration;
 use shardscope_engine::units::Seconds;
 use shardscope_interop::export::ExportForm;
+use shardscope_interop::import::ImportWords;
 use shardscope_report::figures::Figure;
 
 use crate::app::action::keys::KeyPlace;
@@ -79,6 +80,10 @@ pub enum Effect {
     OpenFile(PathBuf),
     /// Files are taken in, as they are named on a line.
     Import(String),
+    /// Files are taken in, with an option that they left open.
+    ImportWith(ImportWords),
+    /// Each of these, one after another.
+    Each(Vec<Effect>),
     /// The plan shown is written for another tool into a folder.
     ExportPlan(ExportForm, PathBuf, ExportConsent),
     /// The figure under the cursor is explained.
@@ -140,6 +145,8 @@ pub enum Opening {
     Files,
     /// The preset scenarios.
     Gallery,
+    /// What may have run that is slow, or out of memory.
+    Runs,
 }
 
 /// The status line says this, and nothing else happens.

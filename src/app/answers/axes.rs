@@ -13,10 +13,23 @@ const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
 /// The presets that a field can have, looked up for the scenario at hand.
 pub type LookedUp<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
 
-/// The usual fields across and down: nodes, and extents, or micro-batches where nothing is sharded.
+/// The usual fields across and down: nodes, and extents, or micro-batches where nothing is sharded, or where ranks that
+/// share a model leave extents little to divide.
 pub fn usual(scenario: &Scenario) -> [Field; 2] {
-    let down = scenario.plan.sharding.first_extent().map_or(Field::MicroBatch, |_| Field::Shard);
-    [Field::Nodes, down]
+    let extents = scenario.plan.sharding.first_extent().filter(|_| model_ranks(scenario) == 1);
+    [Field::Nodes, extents.map_or(Field::MicroBatch, |_| Field::Shard)]
+}
+
+/// Ranks that compute one replica of the model together.
+fn model_ranks(scenario: &Scenario) -> u32 {
+    let plan = &scenario.plan;
+    [plan.tensor, plan.context, plan.pipeline].into_iter().fold(1, u32::saturating_mul)
+}
+
+/// The fewest nodes that whole replicas of the model fill.
+fn replica_nodes(scenario: &Scenario) -> u32 {
+    let (ranks, node) = (model_ranks(scenario).max(1), scenario.cluster.devices_per_node().max(1));
+    (1..=ranks).find(|nodes| nodes.saturating_mul(node).is_multiple_of(ranks)).unwrap_or(1)
 }
 
 /// The values of an axis that are worth a look, the scenario's own among them.
@@ -93,12 +106,18 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     common
 }
 
-/// Powers of two in the range of the field's axis, nodes up to the machine's size, and the scenario's own count.
+/// Powers of two in the range of the field's axis, and the scenario's own count; of nodes those that whole replicas fill,
+/// up to the machine's size, and that size.
 fn counts(field: Field, scenario: &Scenario, own: Option<u32>) -> Vec<Value> {
     let (first, last) = field.spec().axis.range;
-    let last = if field == Field::Nodes { scenario.cluster.nodes.map_or(last, |most| most.min(last)) } else { last };
-    let mut counts = Steps::Powers(first.max(1), last).counts(last);
-    counts.extend(own);
+    let machine = scenario.cluster.nodes.filter(|_| field == Field::Nodes);
+    let last = machine.map_or(last, |most| most.min(last));
+    let step = if field == Field::Nodes { replica_nodes(scenario) } else { 1 };
+    let mut counts = Steps::Powers(first.max(1), last).counts(last / step);
+    for count in &mut counts {
+        *count *= step;
+    }
+    counts.extend(own.into_iter().chain(machine.filter(|machine| *machine <= last)));
     counts.sort_unstable();
     counts.dedup();
     counts.into_iter().map(Value::Count).collect()

@@ -243,7 +243,7 @@ impl FileTransfer {
             },
             Self::Import(question) => {
                 let path = question.words.files.first().map_or_else(String::new, |path| shown(path));
-                JobReport::Imported(question.answer(library, watch).map(Box::new), path)
+                JobReport::Imported(question.answer(library, watch).map(Box::new).map_err(Box::new), path)
             }
             Self::Export(question) => {
                 let outcome = question.answer(watch);

@@ -6,7 +6,7 @@ use shardscope_engine::scenario::Field;
 use crate::app::action::context::Context;
 use crate::app::action::effect::{Effect, Opening};
 use crate::app::action::{Action, Beginning};
-use crate::app::views::{View, measured};
+use crate::app::views::View;
 
 /// The card on the screen.
 #[derive(Debug, Clone, Copy)]
@@ -18,10 +18,7 @@ impl View for FirstStart {
             Action::Close => None,
             Action::Begin(Beginning::Model | Beginning::Run) => Some(Effect::Open(Opening::ImportPath)),
             Action::Begin(Beginning::Cluster) => Some(Effect::Choose(Field::Cluster)),
-            Action::Begin(Beginning::Trouble) => {
-                // The line is open, so that the figure can be typed at once.
-                return vec![Effect::Close, Effect::Show(measured::SPEC.id), Effect::Open(Opening::OwnFigure)];
-            }
+            Action::Begin(Beginning::Trouble) => Some(Effect::Open(Opening::Runs)),
             Action::Begin(Beginning::Stack) => Some(Effect::Choose(Field::Stack)),
             Action::Begin(Beginning::Papers) => Some(Effect::Open(Opening::Gallery)),
             _ => return Vec::new(),
@@ -52,7 +49,7 @@ mod tests {
             ("2", KeyPlace::Path),
             ("3", KeyPlace::List),
             ("4", KeyPlace::Path),
-            ("5", KeyPlace::Entry),
+            ("5", KeyPlace::List),
             ("6", KeyPlace::List),
             ("7", KeyPlace::List),
         ] {
@@ -61,7 +58,7 @@ mod tests {
             press(&mut app, key);
             assert_eq!(app.place(), place, "{key}");
         }
-        for key in ["1", "<esc>"] {
+        for key in ["1", "<esc>", "q"] {
             let mut app = first();
             press(&mut app, key);
             assert!(app.layer.is_none() && app.view == ViewId::MAP, "{key}");
@@ -80,7 +77,13 @@ mod tests {
         let mut app = first();
         press(&mut app, "?");
         assert!(matches!(app.layer, Some(Layer::Help(_))));
-        assert_eq!(press(&mut first(), "q"), [Command::Quit]);
+        assert_eq!(press(&mut first(), "<c-c>"), [Command::Quit]);
+        let mut app = first();
+        press(&mut app, "5scenario behind<ret>");
+        assert!(
+            app.place() == KeyPlace::Entry && app.view == crate::app::views::measured::SPEC.id,
+            "its figure is asked"
+        );
     }
 
     #[test]

@@ -7,8 +7,12 @@ use crate::app::action::effect::Effect;
 use crate::app::layer::list::Filter;
 use crate::app::views::View;
 
-/// Keys and what they do; a row without keys is the heading of those behind it.
+/// Keys and what they do; a row without keys is the heading of those behind it, and one with a blank for them goes on with
+/// what the row before it says.
 pub type HelpRow = (String, String);
+
+/// Columns of the rows that are shown: those of the narrowest screen.
+const COLUMNS: usize = 73;
 
 /// The scroll position of the list, and the text that filters it.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ impl Help {
 
     /// The rows that match the typed text, under their headings; all under a heading that does.
     pub fn found(&self, rows: Vec<HelpRow>) -> Vec<HelpRow> {
+        let keys = rows.iter().map(|(keys, _)| keys.chars().count()).max().unwrap_or(0);
+        let columns = COLUMNS.saturating_sub(keys + 4);
         let (mut found, mut heading, mut whole) = (Vec::new(), None, false);
         for row in rows {
             let holds = self.filter.score(&row.1, &row.0).is_some();
@@ -39,11 +45,29 @@ impl Help {
                 (heading, whole) = (Some(row), holds);
             } else if holds || whole {
                 found.extend(heading.take());
-                found.push(row);
+                found.extend(broken(row, columns));
             }
         }
         found
     }
+}
+
+/// A row in as many as its words take.
+fn broken((keys, what): HelpRow, columns: usize) -> Vec<HelpRow> {
+    let mut rows = vec![(keys, String::new())];
+    for word in what.split(' ') {
+        let row = &mut rows.last_mut();
+        let Some((_, said)) = row else { continue };
+        if !said.is_empty() && said.chars().count() + 1 + word.chars().count() > columns {
+            rows.push((" ".to_owned(), word.to_owned()));
+            continue;
+        }
+        if !said.is_empty() {
+            said.push(' ');
+        }
+        said.push_str(word);
+    }
+    rows
 }
 
 impl View for Help {

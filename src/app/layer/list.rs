@@ -5,12 +5,13 @@ use tui_input::{Input, InputRequest};
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
-use crate::app::action::effect::Effect;
-use crate::app::views::View;
+use crate::app::action::effect::{Effect, Opening};
+use crate::app::views::{View, measured};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library, PresetFile};
 use shardscope_engine::scenario::{Field, file};
 use shardscope_engine::units::{counted, short, thousands};
+use shardscope_interop::import::ImportWords;
 
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Item {
     pub note: String,
     /// Sentences that stand under the list while the item has the cursor.
     pub about: String,
+    /// Other texts that it is found by, each as whole as its name: a label, an id, a synonym.
+    pub words: Vec<String>,
     /// The effect of choosing it.
     pub effect: Effect,
 }
@@ -28,8 +31,42 @@ pub struct Item {
 impl Item {
     /// An item of which the note says all.
     pub fn new(name: impl Into<String>, note: impl Into<String>, effect: Effect) -> Self {
-        Self { name: name.into(), note: note.into(), about: String::new(), effect }
+        Self { name: name.into(), note: note.into(), about: String::new(), words: Vec::new(), effect }
     }
+
+    /// The same, found by other words too.
+    #[must_use]
+    pub fn called<T: Into<String>>(self, words: impl IntoIterator<Item = T>) -> Self {
+        Self { words: words.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// How near one of its words is to what is typed, in small letters: the same, a longer one that begins so, or none.
+    fn nearness(&self, typed: &str) -> WordMatch {
+        let near = |word: &String| match word.to_lowercase() {
+            word if word == typed => WordMatch::Same,
+            word if !typed.is_empty() && word.starts_with(typed) => WordMatch::Begins,
+            _ => WordMatch::None,
+        };
+        self.words.iter().map(near).min().unwrap_or(WordMatch::None)
+    }
+}
+
+/// What nodes send, and by which ports.
+const RATES: [(&str, &str); 6] = [
+    ("25 GB/s", "a port of 200 Gb/s: HDR, or 200G Ethernet"),
+    ("50 GB/s", "a port of 400 Gb/s (NDR), or two of 200"),
+    ("100 GB/s", "four ports of 200 Gb/s, or two of 400"),
+    ("200 GB/s", "eight ports of 200 Gb/s, or four of 400"),
+    ("400 GB/s", "eight ports of 400 Gb/s"),
+    ("12.5 GB/s", "a port of 100 Gb/s: EDR, or 100G Ethernet"),
+];
+
+/// How near a word is to what is typed, the nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum WordMatch {
+    Same,
+    Begins,
+    None,
 }
 
 /// The text typed into a list, which leaves out what does not match.
@@ -55,6 +92,32 @@ impl Filter {
     }
 }
 
+/// What a value is for that is typed into a list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TypedValue {
+    /// A field.
+    Field(Field),
+    /// An option of an import, which its files leave open.
+    ImportOption(ImportWords, &'static str),
+}
+
+impl TypedValue {
+    /// The effect of a text.
+    fn effect(&self, text: &str) -> Effect {
+        match self {
+            Self::Field(field) => Effect::Give(*field, text.to_owned()),
+            Self::ImportOption(words, option) => Effect::ImportWith(answered(words, option, text)),
+        }
+    }
+}
+
+/// The words of an import with one more option.
+fn answered(words: &ImportWords, option: &str, value: &str) -> ImportWords {
+    let mut words = words.clone();
+    words.options.push((option.to_owned(), value.to_owned()));
+    words
+}
+
 /// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
@@ -68,23 +131,26 @@ pub struct List {
     cursor: ListCursor,
     /// The text that filters it.
     pub filter: Filter,
-    /// The field whose values it offers, where that takes others too, as they are typed.
-    pub typed: Option<Field>,
+    /// What becomes of a value that is typed, where others are taken than those that it offers.
+    pub typed: Option<TypedValue>,
+    /// The command that gives a field the value that is typed behind its name.
+    given: Option<Box<Item>>,
 }
 
 impl List {
     /// A list with the cursor on an item.
     pub fn new(title: &'static str, items: Vec<Item>, current: &str) -> Self {
         let cursor = ListCursor::at(items.iter().position(|item| item.name == current).unwrap_or(0));
-        Self { title, commands: false, items, cursor, filter: Filter::default(), typed: None }
+        Self { title, commands: false, items, cursor, filter: Filter::default(), typed: None, given: None }
     }
 
-    /// The value that is typed for its field: a text that begins with a digit, or that no item holds.
-    pub fn typed_value(&self) -> Option<(Field, &str)> {
+    /// The value that is typed, and its effect: a text that begins with a digit, or that no item holds.
+    pub fn typed_value(&self) -> Option<(Effect, &str)> {
         let text = self.filter.text().trim();
         let named = self.items.iter().any(|item| item.name == text);
         let is_value = text.starts_with(|first: char| first.is_ascii_digit()) || self.found().is_empty();
-        self.typed.filter(|_| !text.is_empty() && !named && is_value).map(|field| (field, text))
+        let typed = self.typed.as_ref().filter(|_| !text.is_empty() && !named && is_value)?;
+        Some((typed.effect(text), text))
     }
 
     /// All commands.
@@ -98,9 +164,44 @@ impl List {
             let file = file::parse(&entry.text).ok();
             let words = file.map(|file| [file.about, file.look].into_iter().flatten().collect::<Vec<_>>().join(" "));
             let open = Effect::OpenPreset(entry.id.clone());
-            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, &entry.name, open) }
+            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, entry.name(), open) }
         };
         Self::new("Gallery", library.entries(Kind::Scenario).map(item).collect(), "")
+    }
+
+    /// What a machine's files leave open, to be chosen: presets for its device, those first that the refusal names, or what
+    /// a node sends.
+    pub fn of_answers(words: &ImportWords, option: &'static str, why: &str, library: &Library) -> Self {
+        let item =
+            |value: &str, note: String| Item::new(value, note, Effect::ImportWith(answered(words, option, value)));
+        if option == "rate" {
+            let items = RATES.map(|(rate, ports)| item(rate, ports.to_owned()));
+            let typed = Some(TypedValue::ImportOption(words.clone(), option));
+            return Self { typed, ..Self::new("What does a node send, all its ports together?", items.into(), "") };
+        }
+        let mut clusters: Vec<&PresetFile> = library.entries(Kind::Cluster).collect();
+        clusters.sort_by_key(|entry| !why.contains(&*entry.id));
+        let note = |id: &str| preset_words(library, Field::Cluster, id).map_or_else(String::new, |(note, _)| note);
+        let items = clusters.into_iter().map(|entry| item(&entry.id, note(&entry.id))).collect();
+        Self::new("Which preset has its GPUs?", items, "")
+    }
+
+    /// What may have run that is slow or ran out of memory: a file tells, or it is a preset, or what lies behind.
+    pub fn of_runs(library: &Library) -> Self {
+        let then = |first: Option<Effect>| {
+            let after = [Effect::Show(measured::SPEC.id), Effect::Open(Opening::OwnFigure)];
+            Effect::Each(first.into_iter().chain(after).collect())
+        };
+        let file = Item::new(
+            "a file of it",
+            "its log, PyTorch's message, or the launcher's configuration",
+            Effect::Open(Opening::ImportPath),
+        );
+        let behind = Item::new("the scenario behind this box", "type what was measured of it", then(None));
+        let presets = library
+            .entries(Kind::Scenario)
+            .map(|entry| Item::new(&entry.id, entry.name(), then(Some(Effect::OpenPreset(entry.id.clone())))));
+        Self::new("What ran?", [file, behind].into_iter().chain(presets).collect(), "")
     }
 
     /// The items that match the typed text, the best first.
@@ -109,9 +210,54 @@ impl List {
         if let Some(item) = self.items.iter().find(|item| item.effect.with_text(text).is_some()) {
             return vec![item];
         }
-        // The note of a command is its key or its kind, which many have in common.
-        let note = |item: &Item| if self.commands { String::new() } else { format!("{} {}", item.note, item.about) };
-        ranked(self.items.iter(), |item| self.filter.score(&item.name, &note(item)))
+        if self.commands {
+            return self.given.as_deref().into_iter().chain(self.commands(text)).collect();
+        }
+        ranked(self.items.iter(), |item| self.filter.score(&item.name, &format!("{} {}", item.note, item.about)))
+    }
+
+    /// The commands that match: those that are called exactly so, those whose word begins so, then those whose name has
+    /// every word that is typed. Where there are none, those that have the first word: it is the thing, the others say
+    /// what of it.
+    fn commands(&self, text: &str) -> Vec<&Item> {
+        let typed = text.trim().to_lowercase();
+        let called = typed.strip_prefix(GIVES).unwrap_or(&typed);
+        let found = |words: &str| {
+            // A field goes before a view of the same name.
+            let rank = |item: &Item| u32::from(!matches!(item.effect, Effect::Choose(_)));
+            ranked(self.items.iter(), |item| match item.nearness(called) {
+                // The note of a command is its key or its kind, which many have in common.
+                WordMatch::None => Some((WordMatch::None, score(words, &item.name, &item.about)?)),
+                near => Some((near, rank(item))),
+            })
+        };
+        match (found(&typed), typed.split_once(' ')) {
+            (all, Some((first, _))) if all.is_empty() => found(first),
+            (all, _) => all,
+        }
+    }
+
+    /// The command for a field's name with a value behind it: `nodes 8`, `set nodes to 8`.
+    fn giving(&self) -> Option<Item> {
+        let typed = self.filter.text().trim();
+        let typed = typed.strip_prefix(GIVES).unwrap_or(typed);
+        let behind = |word: &String| {
+            let rest = typed
+                .get(..word.len())
+                .filter(|start| start.eq_ignore_ascii_case(word))
+                .and(typed.get(word.len()..))?;
+            let value = rest.strip_prefix(" to ").or_else(|| rest.strip_prefix([' ', '=']))?;
+            Some(value.trim()).filter(|value| !value.is_empty())
+        };
+        let given = |item: &Item| {
+            let Effect::Choose(field) = item.effect else { return None };
+            let value = item.words.iter().find_map(behind)?;
+            // An id is found among the presets.
+            let read = field.read(value).ok().flatten().filter(|_| field.preset().is_none())?;
+            let name = format!("{GIVES}{} to {}", field.spec().label, field.spec().takes.show(&read));
+            Some(Item::new(name, &item.note, Effect::Give(field, value.to_owned())))
+        };
+        self.items.iter().find_map(given)
     }
 
     /// Which of the items that are found has the keys.
@@ -126,11 +272,12 @@ impl View for List {
             Action::Close => vec![Effect::Close],
             Action::Type(request) => {
                 self.filter.change(request, &mut self.cursor);
+                self.given = if self.commands { self.giving().map(Box::new) } else { None };
                 Vec::new()
             }
             Action::Take => {
-                if let Some((field, text)) = self.typed_value() {
-                    return vec![Effect::Close, Effect::Give(field, text.to_owned())];
+                if let Some((effect, _)) = self.typed_value() {
+                    return vec![Effect::Close, effect];
                 }
                 let text = self.filter.text();
                 let with_text = |effect: &Effect| effect.with_text(text).filter(|_| self.commands);
@@ -155,6 +302,9 @@ impl View for List {
     }
 }
 
+/// What the name of a command begins with that gives a field a value.
+pub const GIVES: &str = "set ";
+
 /// Words that people type, and the word that the explorer has for each.
 const SYNONYMS: [(&str, &str); 9] = [
     ("oom", "memory"),
@@ -169,9 +319,9 @@ const SYNONYMS: [(&str, &str); 9] = [
 ];
 
 /// What has a score, the best first; of equal ones each stays where it is.
-pub fn ranked<'a, T>(all: impl Iterator<Item = &'a T>, score: impl Fn(&T) -> Option<u32>) -> Vec<&'a T> {
-    let mut found: Vec<(u32, &T)> = all.filter_map(|one| Some((score(one)?, one))).collect();
-    found.sort_by_key(|(score, _)| *score);
+pub fn ranked<'a, T, S: Ord>(all: impl Iterator<Item = &'a T>, score: impl Fn(&T) -> Option<S>) -> Vec<&'a T> {
+    let mut found: Vec<(S, &T)> = all.filter_map(|one| Some((score(one)?, one))).collect();
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
     found.into_iter().map(|(_, one)| one).collect()
 }
 

@@ -30,15 +30,19 @@ impl TextPage {
     }
 }
 
-/// A line in lines of the page's width: the first as it begins, the others further in.
+/// A line in lines of the page's width: the first as it begins, the others two further in.
 fn broken(line: &str) -> Vec<String> {
-    let line = line.trim_end();
-    let Some((end, _)) = line.char_indices().nth(COLUMNS) else { return vec![line.to_owned()] };
-    // At a blank, but for those that begin the line; else in the middle of a word.
-    let at = line[..end].rfind(' ').filter(|at| !line[..*at].trim().is_empty()).unwrap_or(end);
     let inset = (line.len() - line.trim_start().len() + 2).min(COLUMNS / 2);
-    let rest = format!("{:inset$}{}", "", line[at..].trim_start());
-    std::iter::once(line[..at].to_owned()).chain(broken(&rest)).collect()
+    let (mut lines, mut rest) = (Vec::new(), line.trim_end().to_owned());
+    while let Some((end, _)) = rest.char_indices().nth(COLUMNS) {
+        // At a blank, but for those that begin the line; else in the middle of a word.
+        let at = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty()).unwrap_or(end);
+        let next = format!("{:inset$}{}", "", rest[at..].trim_start());
+        rest.truncate(at);
+        lines.push(std::mem::replace(&mut rest, next));
+    }
+    lines.push(rest);
+    lines
 }
 
 impl View for TextPage {
@@ -155,6 +159,9 @@ mod tests {
         assert_eq!((page.lines[0].as_str(), &page.lines[1][..10]), ("taken:", "  layers ="));
         assert!(page.lines[2].starts_with("    ") && !page.lines[2].starts_with("     "), "{:?}", page.lines);
         let joined = page.lines.join(" ");
+        let far = TextPage::new("Imported".to_owned(), &format!("  {}", "key = value ".repeat(30)));
+        let inset = |line: &String| line.len() - line.trim_start().len();
+        assert!(far.lines.len() > 4 && far.lines[1..].iter().all(|line| inset(line) == 4), "no staircase: {far:?}");
         assert_eq!(joined.split_whitespace().filter(|word| *word == "32").count(), 5);
         assert_eq!(joined.matches('x').count(), 80);
     }

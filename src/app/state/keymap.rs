@@ -14,7 +14,7 @@ use crate::app::action::panel::Panel;
 use crate::app::views::SPECS;
 use crate::app::views::ViewSpec;
 
-pub use custom::{documented, markdown};
+pub use custom::{documented, panels_markdown, views_markdown};
 pub use table::TABLE;
 
 /// The keys in use: the table, with the user's own keys in it.

@@ -54,6 +54,8 @@ pub struct Options {
     pub session: Option<SessionFile>,
     /// The first notice of the status line.
     pub notice: Option<String>,
+    /// Another tool's file to take in first.
+    pub import: Option<PathBuf>,
     /// Tables of measured runs, each with its name; the program's own where there is none.
     pub rows: Vec<(String, String)>,
 }

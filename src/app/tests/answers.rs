@@ -45,7 +45,7 @@ fn what_is_not_possible_is_not_exported() {
     assert!(app.answer.is_some(), "the last picture is still there");
     assert_eq!(press(&mut app, "e"), []);
     assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
-    press(&mut app, "h");
+    press(&mut app, "<ret><c-u>1<ret>");
     assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "fixed");
     let impossible =
         (0..app.views.map.progress().1).find(|index| matches!(app.views.map.cell(*index), Some(Cell::Impossible(_))));
@@ -68,7 +68,7 @@ fn what_is_pinned_before_its_figures_are_there_is_pinned_with_them() {
 /// Who goes on before the figures are there still has pinned what was on the screen, however far the answer is away.
 #[test]
 fn a_pin_is_kept_by_who_moves_on_before_its_figures_are_there() {
-    for keys in ["l", "1gjjjjl", "S", "1gjjjj<ret>3<ret>"] {
+    for keys in ["l", "1gjjjjjjl", "S", "1gjjjjjj<ret>3<ret>"] {
         let (mut app, first) = App::new(start(H100));
         let pinned = app.scenario.clone();
         press(&mut app, "p");

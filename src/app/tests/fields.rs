@@ -1,21 +1,23 @@
 //! The fields of the scenario: steps, typed values, lists.
 
 use super::*;
+use crate::app::action::effect::Effect;
 use crate::app::action::keys::KeyPlace;
+use crate::app::views::inputs::FieldGroup;
 use crate::app::views::inputs::InputRow;
 
 #[test]
 fn a_value_typed_unchanged_changes_nothing() {
     let mut app = explorer();
     let before = app.file.clone();
-    assert_eq!(press(&mut app, "1gjjjj<ret><ret>"), []);
+    assert_eq!(press(&mut app, "1gjjjjjj<ret><ret>"), []);
     assert_eq!((&app.file, app.inputs.changed.clone()), (&before, Vec::new()));
 }
 
 #[test]
 fn fields_step_through_valid_values() {
     let mut app = explorer();
-    press(&mut app, "1gjjjj");
+    press(&mut app, "1gjjjjjj");
     assert_eq!(app.inputs.row().label(), "nodes");
     press(&mut app, "l");
     assert_eq!(value(&app, "nodes"), "24");
@@ -44,7 +46,7 @@ fn a_step_passes_over_values_that_cannot_be() {
 #[test]
 fn the_first_character_replaces_the_value_and_other_keys_edit_it() {
     let mut app = explorer();
-    press(&mut app, "1gjjjj<ret>8<ret>");
+    press(&mut app, "1gjjjjjj<ret>8<ret>");
     assert_eq!(value(&app, "nodes"), "8", "16 is gone");
     press(&mut app, "<ret><right>0<ret>");
     assert_eq!(value(&app, "nodes"), "80", "an arrow says that the value stays");
@@ -57,7 +59,7 @@ fn the_first_character_replaces_the_value_and_other_keys_edit_it() {
 #[test]
 fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
     let mut app = explorer();
-    press(&mut app, "1gjjjj<ret><c-u>8<ret>");
+    press(&mut app, "1gjjjjjj<ret><c-u>8<ret>");
     assert_eq!(value(&app, "nodes"), "8");
     assert_eq!(figures(&app).devices, 64);
     let before = figures(&app);
@@ -95,7 +97,7 @@ fn a_wrong_value_is_fixed_by_another_field() {
 #[test]
 fn a_list_is_searched_and_taken() {
     let mut app = explorer();
-    press(&mut app, "1gjj<ret>");
+    press(&mut app, "1g<ret>");
     assert_eq!(app.place(), KeyPlace::List);
     press(&mut app, "LLAMA-2-13");
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
@@ -109,7 +111,7 @@ fn a_list_is_searched_and_taken() {
 #[test]
 fn a_list_is_searched_fuzzily() {
     let mut app = explorer();
-    press(&mut app, "1gjj<ret>l213");
+    press(&mut app, "1g<ret>l213");
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
     let found: Vec<&str> = list.found().into_iter().map(|item| item.name.as_str()).collect();
     assert_eq!(found, ["llama-2-13b"]);
@@ -173,54 +175,47 @@ fn a_changed_network_has_a_field_that_puts_it_back() {
     assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
 }
 
-/// On 200 by 50 nine fields were folded away above fifteen empty rows.
+/// Every field of the table is in one group, whose rows show it once they are unfolded; a dense model has no experts.
 #[test]
-fn a_terminal_with_rows_for_all_fields_folds_none_away() {
+fn groups_hold_every_field_and_unfold() {
+    let grouped: usize = FieldGroup::ALL.into_iter().map(|group| group.fields().count()).sum();
+    assert_eq!(grouped, Field::all().count());
     let mut app = explorer();
-    press(&mut app, "1G");
-    app.set_page(u16::try_from(Field::all().count() + 1).unwrap());
-    assert!(app.inputs.rows().all(|row| row != InputRow::Fold));
-    assert_eq!(app.inputs.row(), InputRow::Measured, "the row that had the keys keeps them");
-    app.set_page(17);
-    assert!(app.inputs.rows().any(|row| row == InputRow::Fold));
-    assert_eq!(app.inputs.row(), InputRow::Measured);
-}
-
-/// With rows for three rare fields, the fold and the run of the user's own, three are seen and the others folded.
-#[test]
-fn as_many_rare_fields_are_seen_as_have_a_row() {
-    let mut app = explorer();
-    let rare = Field::all().filter(|field| field.spec().rare).count();
-    let common = Field::all().count() - rare;
-    app.set_page(u16::try_from(common + 3 + 2).unwrap());
-    assert_eq!(app.inputs.rows().count(), common + 3 + 2);
-    assert_eq!(app.inputs.rows().nth(common + 3), Some(InputRow::Fold));
-    assert_eq!(app.inputs.row_text(InputRow::Fold, &app.scenario), format!("{} fields", rare - 3));
-    app.set_page(u16::try_from(common + rare + 1).unwrap());
-    assert!(app.inputs.rows().all(|row| row != InputRow::Fold));
-}
-
-/// Every field of the table has a row: the rare ones once the fold is opened, or where an undo changes one of them.
-#[test]
-fn rare_fields_are_folded_under_a_row_that_opens() {
-    let mut app = explorer();
-    let common = Field::all().filter(|field| !field.spec().rare).count();
-    press(&mut app, "1G");
-    assert_eq!(app.inputs.row(), InputRow::Measured);
-    press(&mut app, "k");
-    assert_eq!((app.inputs.row(), app.inputs.place()), (InputRow::Fold, common));
+    let shown = |app: &App, group: FieldGroup| {
+        app.inputs
+            .rows()
+            .filter(|row| matches!(row, InputRow::Field(field) if FieldGroup::holding(*field) == group))
+            .count()
+    };
+    assert_eq!(shown(&app, FieldGroup::Job), FieldGroup::Job.fields().count(), "a job's fields are always of use");
+    assert_eq!(shown(&app, FieldGroup::Transfers), 0);
+    let transfers = InputRow::Group(FieldGroup::Transfers);
+    let all = FieldGroup::Transfers.fields().count();
+    assert_eq!(app.inputs.row_text(transfers, &app.scenario), format!("{all} at default"));
+    to_field(&mut app, "transfers");
+    press(&mut app, "z");
+    assert_eq!((shown(&app, FieldGroup::Transfers), app.inputs.row()), (all, transfers));
+    press(&mut app, "jz");
+    assert_eq!((shown(&app, FieldGroup::Transfers), app.inputs.row()), (0, transfers), "the group keeps the keys");
+    let experts = InputRow::Group(FieldGroup::Experts);
+    assert_eq!(app.inputs.row_text(experts, &app.scenario), "dense model");
+    to_field(&mut app, "experts");
     press(&mut app, "<ret>");
-    assert_eq!(app.inputs.rows().count(), Field::all().count() + 2);
-    press(&mut app, "Gk");
-    assert_eq!(app.inputs.field(), Field::all().last());
-    to_field(&mut app, "prefetch");
-    press(&mut app, "l");
-    assert_eq!((value(&app, "prefetch").as_str(), app.scenario.plan.prefetch), ("2", 2));
-    to_field(&mut app, "more");
-    press(&mut app, "h");
-    assert_eq!(app.inputs.rows().count(), common + 2);
-    press(&mut app, "u");
-    assert_eq!((app.notice.as_deref(), app.inputs.unfolded), (Some("undone: prefetch 1"), true));
+    assert_eq!(shown(&app, FieldGroup::Experts), 0, "there is nothing to show");
+}
+
+/// A field that is set is seen in a group that is folded, and marked; its default is neither.
+#[test]
+fn what_is_set_is_seen_and_marked() {
+    let mut app = explorer();
+    assert!(!app.inputs.rows().any(|row| row == InputRow::Field(Field::Prefetch)));
+    press(&mut app, ":prefetch 3<ret>");
+    assert!(app.inputs.set.contains(&Field::Prefetch));
+    press(&mut app, ":nodes 4<ret>");
+    assert!(app.inputs.rows().any(|row| row == InputRow::Field(Field::Prefetch)), "it stays when another is changed");
+    press(&mut app, "uu");
+    press(&mut app, "m");
+    assert!(!app.inputs.set.contains(&Field::Prefetch));
 }
 
 /// The palette knows the rare fields too, and opens their fold.
@@ -237,16 +232,10 @@ fn the_palette_leads_to_a_rare_field() {
 #[test]
 fn a_value_beside_those_of_a_list_is_typed_into_it() {
     let mut app = explorer();
-    let to = |app: &mut App, label: &str| {
-        press(app, "1g");
-        while app.inputs.row().label() != label {
-            press(app, "j");
-        }
-    };
-    to(&mut app, "recompute");
+    to_field(&mut app, "recompute");
     press(&mut app, "<ret>45 %");
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
-    assert_eq!(list.typed_value(), Some((Field::Recompute, "45 %")));
+    assert_eq!(list.typed_value(), Some((Effect::Give(Field::Recompute, "45 %".to_owned()), "45 %")));
     press(&mut app, "<ret>");
     assert_eq!(value(&app, "recompute"), "0.45");
     assert!(app.layer.is_none());
@@ -255,11 +244,11 @@ fn a_value_beside_those_of_a_list_is_typed_into_it() {
     press(&mut app, "<ret>140 %<ret>");
     assert!(app.inputs.wrong(Field::Recompute).is_some(), "it stays, with its reason");
     press(&mut app, "u");
-    to(&mut app, "shard");
+    to_field(&mut app, "shard");
     press(&mut app, "<ret>32<ret>");
     assert_eq!(value(&app, "shard"), "32");
     // A preset's list takes what it offers.
-    to(&mut app, "model");
+    to_field(&mut app, "model");
     press(&mut app, "<ret>9999<ret>");
     assert!(matches!(app.layer, Some(Layer::List(_))));
 }

@@ -130,7 +130,7 @@ fn a_part_of_a_node_is_no_cell_but_can_be_left_and_come_back_to() {
     press(&mut app, "<esc>");
     assert!(!app.looking);
     assert_eq!(figures(&app).devices, 4);
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     assert_eq!(value(&app, "nodes"), "1");
 }
 
@@ -245,7 +245,9 @@ fn from_1f1b_to_breadth_first_the_bubble_shrinks_and_checkpoints_grow() {
     };
     let before = look(&app);
     to_field(&mut app, "schedule");
-    press(&mut app, "<ret>breadth<ret>jll");
+    press(&mut app, "<ret>breadth<ret>");
+    to_field(&mut app, "stages");
+    press(&mut app, "ll");
     assert_eq!((value(&app, "schedule").as_str(), value(&app, "stages").as_str()), ("breadth-first", "4"));
     let after = look(&app);
     assert!(before.0 > 0.25 && after.0 < 0.5 * before.0, "bubble {before:?}, then {after:?}");

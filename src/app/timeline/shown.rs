@@ -91,7 +91,7 @@ pub struct TrackRow {
 pub struct Timeline {
     /// The window that the user chose; without one, a window that is worth looking at.
     pub(super) window: Option<Window>,
-    /// The pipeline rank that the user chose; without one, the fullest.
+    /// The pipeline rank that the user chose; without one, that which ends last: the parts of the step are its own.
     pub(super) rank: Option<u32>,
     /// Whether the rows are the lanes of that rank where there are several ranks.
     pub(super) opened: bool,
@@ -104,7 +104,7 @@ pub struct Timeline {
 impl Timeline {
     /// The pipeline rank that has the keys.
     pub fn rank(&self, step: ShownStep) -> u32 {
-        self.rank.unwrap_or(step.fullest).min(step.trace.ranks().saturating_sub(1))
+        self.rank.unwrap_or_else(|| step.trace.last_rank()).min(step.trace.ranks().saturating_sub(1))
     }
 
     /// Whether each row is a pipeline rank.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, ScenarioFile, Source};
-use shardscope_engine::scenario::{CheckedScenario, Field, Problem, Scenario};
+use shardscope_engine::scenario::{CheckedScenario, Field, Problem, Scenario, Value};
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
-use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, name_of};
+use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportError, ImportWords, name_of};
+use shardscope_interop::report::Imported;
 use shardscope_interop::runs::RunRows;
 use shardscope_library::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_report::snapshot::{self, Opened};
@@ -29,6 +30,17 @@ pub struct ImportQuestion {
     pub file: ScenarioFile,
     /// The scenario in hand.
     pub scenario: Scenario,
+}
+
+/// Why an import was refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportRefusal {
+    /// A line for each mistake.
+    pub why: Vec<String>,
+    /// The option that would say what the files leave open.
+    pub lacks: Option<&'static str>,
+    /// The words of the import.
+    pub words: ImportWords,
 }
 
 /// The result of an import.
@@ -56,18 +68,29 @@ pub enum ImportChange {
 }
 
 impl ImportQuestion {
-    /// Reads and imports the files; the error has a line for each mistake.
-    pub fn answer(&self, library: &Library, watch: &Watch) -> Result<ImportedFile, Vec<String>> {
+    /// Reads and imports the files.
+    pub fn answer(&self, library: &Library, watch: &Watch) -> Result<ImportedFile, ImportRefusal> {
         let open = |file: &Path, kind: InputKind| OpenInput::open_watched(file, kind, watch);
-        let files = ForeignFiles::open(None, &self.words.files, &open).map_err(|error| error.lines())?;
-        if let Some((name, text)) = files.first_text()
-            && let Some(own) = self.open_own(name, text, library)
-        {
-            return own;
-        }
-        let kind = files.kind().map_or("", |kind| kind.spec().name);
+        let words = || self.words.clone();
+        let refused = |error: ImportError| ImportRefusal { why: error.lines(), lacks: error.lacks(), words: words() };
+        let files = ForeignFiles::open(None, &self.words.files, &open).map_err(refused)?;
+        let kind = files.kind();
         let context = ImportContext { library, current: Some(&self.scenario), open: &open };
-        let imported = files.import(&self.words.options, context).map_err(|error| error.lines())?;
+        let imported = match files.first_text().and_then(|(name, text)| self.open_own(name, text, library)) {
+            Some(own) => return own.map_err(|why| ImportRefusal { why, lacks: None, words: words() }),
+            None => files.import(&self.words.options, context).map_err(refused)?,
+        };
+        let taken = self.take(kind.map_or("", |kind| kind.spec().name), imported, library);
+        taken.map_err(|why| ImportRefusal { why, lacks: None, words: words() })
+    }
+
+    /// The change that imported files make.
+    fn take(
+        &self,
+        kind: &'static str,
+        imported: Imported<Foreign>,
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
         let report = imported.report.text();
         let (head, change) = match imported.made {
             Foreign::Model(counted) => {
@@ -83,8 +106,14 @@ impl ImportQuestion {
                 let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
                 (head, switch(file, &facts, library)?)
             }
-            Foreign::Links(links) => (String::new(), self.switch_cluster(links.cluster, library)?),
-            Foreign::Cluster(machine) => (String::new(), self.switch_cluster(machine.cluster, library)?),
+            Foreign::Links(links) => (String::new(), self.switch_cluster(links.cluster, None, library)?),
+            Foreign::Cluster(machine) => {
+                // All nodes that a job may have, where the plan can have them.
+                let limit = machine.cluster.queue.as_ref().and_then(|queue| queue.nodes);
+                let nodes = machine.cluster.nodes.map(|nodes| limit.map_or(nodes, |limit| nodes.min(limit)));
+                let whole = self.switch_cluster(machine.cluster.clone(), nodes, library);
+                (String::new(), whole.or_else(|_| self.switch_cluster(machine.cluster, None, library))?)
+            }
             Foreign::Plan(plan) => {
                 let resolved = library.resolve(&plan.scenario).and_then(Scenario::into_checked);
                 let scenario = resolved.map_err(|problems| lines(&problems))?;
@@ -105,7 +134,7 @@ impl ImportQuestion {
         // A preset of a cluster has no `kind`, as snapshots and sets have: its required keys tell.
         if source.has("levels") && source.has("device") {
             let cluster = library.cluster_from(text).map_err(|error| vec![error.in_file(name).to_string()]);
-            let change = cluster.and_then(|cluster| self.switch_cluster(cluster, library));
+            let change = cluster.and_then(|cluster| self.switch_cluster(cluster, None, library));
             return Some(change.and_then(|change| opened("a cluster", change)));
         }
         if source.has("kind") || source.has("scenario") || source.has("cluster") && source.has("model") {
@@ -123,11 +152,20 @@ impl ImportQuestion {
         file
     }
 
-    /// The scenario in hand on a cluster that is no preset.
-    fn switch_cluster(&self, mut cluster: Cluster, library: &Library) -> Result<ImportChange, Vec<String>> {
+    /// The scenario in hand on a cluster that is no preset, and on so many nodes of it.
+    fn switch_cluster(
+        &self,
+        mut cluster: Cluster,
+        nodes: Option<u32>,
+        library: &Library,
+    ) -> Result<ImportChange, Vec<String>> {
         cluster.id = library.new_id(Kind::Cluster, &cluster.name);
         // The machine that the file had in full is another one.
-        let file = ScenarioFile { cluster: cluster.id.clone(), machine: None, ..self.unpublished() };
+        let mut file = ScenarioFile { cluster: cluster.id.clone(), machine: None, ..self.unpublished() };
+        if let Some(nodes) = nodes {
+            file.put(Field::Devices, None);
+            file.put(Field::Nodes, Some(Value::Count(nodes)));
+        }
         let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
         switch(file, &facts, library)
     }

@@ -193,7 +193,7 @@ impl App {
     /// what the file says counts.
     fn read_fields(&self) -> Vec<Result<Option<Value>, String>> {
         let said = |field: Field| match self.inputs.wrong(field) {
-            _ if field.spec().rare => Ok(self.file.value(field)),
+            _ if field.spec().rare => Ok(self.file.value(field).filter(|value| Some(value) != field.usual())),
             Some(wrong) => Err(wrong.text.clone()),
             None => Ok(field.meant(&self.scenario)),
         };

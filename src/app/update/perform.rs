@@ -14,7 +14,7 @@ use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
-use crate::app::layer::list::{Item, List, preset_words};
+use crate::app::layer::list::{Item, List, TypedValue, preset_words};
 use crate::app::layer::palette;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
@@ -112,6 +112,8 @@ impl App {
             Effect::Learn(calibration) => return self.calibrate(*calibration),
             Effect::OpenFile(path) => return self.transfer(FileTransfer::Open(path)),
             Effect::Import(line) => return self.import(&line),
+            Effect::ImportWith(words) => return self.import_files(words),
+            Effect::Each(effects) => return self.perform(effects),
             Effect::ExportPlan(form, folder, consent) => return self.export_plan(form, folder, consent),
             Effect::Explain => return self.explain(),
             Effect::Follow => return self.ask_view().into_iter().collect(),
@@ -214,10 +216,11 @@ impl App {
                 }
             },
             Opening::Commands => {
-                let mut items = palette::items(self.keymap.lines(), self.panel_place());
+                let mut items = palette::items(self.keymap.lines(), self.panel_place(), &self.inputs, &self.scenario);
                 items.extend(palette::presets(&self.library));
                 Layer::List(List::of_commands(items))
             }
+            Opening::Runs => Layer::List(List::of_runs(&self.library)),
             Opening::Gallery => Layer::List(List::of_scenarios(&self.library)),
             Opening::Help => Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false))),
             Opening::Files => {
@@ -241,7 +244,7 @@ impl App {
         };
         let options = options(field, &self.scenario, &self.library);
         let mut list = List::new(field.spec().label, options.into_iter().map(item).collect(), &text);
-        list.typed = takes.takes_more().then_some(field);
+        list.typed = takes.takes_more().then_some(TypedValue::Field(field));
         Layer::List(list)
     }
 

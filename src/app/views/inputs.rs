@@ -1,10 +1,13 @@
-//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed
-//! are folded away under a row that opens.
+//! The rows of the scenario panel: the fields of the table by what they are of. Groups that are seldom changed are folded
+//! away, each under a row that opens.
+
+mod groups;
 
 use std::sync::Arc;
 
 use shardscope_engine::plan::Extent;
 use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Idle, Problem, Scenario, Value};
 use shardscope_engine::units::{counted, devices, short};
 use shardscope_report::figures::Figure;
@@ -18,13 +21,15 @@ use crate::app::action::notice::Notice;
 use crate::app::answers::own_run::OwnRun;
 use crate::app::views::View;
 
+pub use groups::FieldGroup;
+
 /// A row of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputRow {
     /// A field.
     Field(Field),
-    /// The row that the rare fields are folded under.
-    Fold,
+    /// A group, of which fields are folded away.
+    Group(FieldGroup),
     /// A measured run of the user's own.
     Measured,
 }
@@ -34,7 +39,7 @@ impl InputRow {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Field(field) => field.spec().label,
-            Self::Fold => "more",
+            Self::Group(group) => group.name(),
             Self::Measured => "measured",
         }
     }
@@ -57,10 +62,14 @@ pub struct Wrong {
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     cursor: ListCursor,
-    /// Whether the rare fields are shown.
-    pub unfolded: bool,
-    /// Rows that the terminal has; rare fields are folded away only where these end.
-    room: usize,
+    /// The groups that are not as they open: folded, or unfolded.
+    turned: Vec<FieldGroup>,
+    /// The sample, from which what is set is told.
+    sample: Option<Box<ScenarioFile>>,
+    /// The fields that say something else than the sample, and than what holds where nothing is said.
+    pub set: Vec<Field>,
+    /// Whether the model has no experts.
+    dense: bool,
     /// The fields that the last edit changed.
     pub changed: Vec<Field>,
     /// Values that cannot be.
@@ -72,32 +81,68 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// The rows that can be seen, in order.
+    /// The rows of a scenario that is told from a sample.
+    pub fn beside(sample: Option<ScenarioFile>) -> Self {
+        Self { sample: sample.map(Box::new), ..Self::default() }
+    }
+
+    /// Notes what a scenario says that is shown, and what of it has no effect.
+    pub(crate) fn follow(&mut self, file: &ScenarioFile, scenario: &Scenario) {
+        self.idle = Idle::all(&scenario.plan);
+        self.dense = scenario.model.experts.is_none();
+        let sample = |field| self.sample.as_ref().and_then(|sample| sample.value(field));
+        let is_set = |field: &Field| {
+            let said = file.value(*field);
+            said.is_some() && said.as_ref() != field.usual() && said != sample(*field)
+        };
+        self.set = Field::all().filter(is_set).collect();
+    }
+
+    /// The rows that can be seen, in order: of a group that is folded those that are set.
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
-        let common = Field::all().filter(|field| !field.spec().rare);
-        let (seen, folded) = (rare().take(self.seen()), rare().skip(self.seen()));
-        common
-            .chain(seen)
-            .map(InputRow::Field)
-            .chain((self.seen() < rare().count()).then_some(InputRow::Fold))
-            // Behind the row that opens them, so that opening moves nothing above it.
-            .chain(folded.filter(|_| self.unfolded).map(InputRow::Field))
-            .chain([InputRow::Measured])
+        let of = move |group: FieldGroup| {
+            let open = self.is_open(group);
+            let head = (!open || !group.opens()).then_some(InputRow::Group(group));
+            head.into_iter()
+                .chain(group.fields().filter(move |field| open || self.stands_out(*field)).map(InputRow::Field))
+        };
+        FieldGroup::ALL.into_iter().flat_map(of).chain([InputRow::Measured])
     }
 
-    /// Counts the rare fields that have a row where they are folded.
-    fn seen(&self) -> usize {
-        // The run of the user's own has a row, and so has the fold, if there is one.
-        let free = (self.room + rare().count()).saturating_sub(Field::all().count() + 1);
-        if free < rare().count() { free.saturating_sub(1) } else { rare().count() }
+    /// Whether a field is seen where its group is folded.
+    fn stands_out(&self, field: Field) -> bool {
+        self.set.contains(&field) || self.changed.contains(&field) || self.wrong(field).is_some()
     }
 
-    /// Notes for how many rows the terminal has room; the row that has the keys keeps them.
-    pub fn make_room(&mut self, rows: usize) {
+    /// Whether all fields of a group are seen.
+    fn is_open(&self, group: FieldGroup) -> bool {
+        group.opens() != self.turned.contains(&group) && !self.is_void(group)
+    }
+
+    /// Whether a group says nothing of the model in hand.
+    fn is_void(&self, group: FieldGroup) -> bool {
+        group == FieldGroup::Experts && self.dense
+    }
+
+    /// Unfolds a group (`true`), or folds it; the row that had the keys keeps them, or its group has.
+    fn turn(&mut self, group: FieldGroup, open: bool) {
         let row = self.row();
-        self.room = rows;
-        let place = self.rows().position(|other| other == row);
-        self.cursor = place.map_or_else(ListCursor::default, ListCursor::at);
+        self.turned.retain(|turned| *turned != group);
+        if open != group.opens() {
+            self.turned.push(group);
+        }
+        let place = |row: InputRow| self.rows().position(|other| other == row);
+        self.cursor = place(row).or_else(|| place(InputRow::Group(group))).map_or(self.cursor, ListCursor::at);
+    }
+
+    /// The group of the row that has the keys, which is folded or unfolded.
+    fn fold(&mut self) {
+        let group = match self.row() {
+            InputRow::Field(field) => FieldGroup::holding(field),
+            InputRow::Group(group) => group,
+            InputRow::Measured => return,
+        };
+        self.turn(group, !self.is_open(group));
     }
 
     /// The place of the row that has the keys.
@@ -107,33 +152,37 @@ impl Inputs {
 
     /// The row that has the keys.
     pub fn row(&self) -> InputRow {
-        self.rows().nth(self.place()).unwrap_or(InputRow::Fold)
+        self.rows().nth(self.place()).unwrap_or(InputRow::Measured)
     }
 
     /// The field that has the keys.
     pub fn field(&self) -> Option<Field> {
         match self.row() {
             InputRow::Field(field) => Some(field),
-            InputRow::Fold | InputRow::Measured => None,
+            InputRow::Group(_) | InputRow::Measured => None,
         }
     }
 
-    /// Gives a field the keys; a rare one comes in sight.
+    /// Gives a field the keys; one that is folded away comes in sight.
     pub fn choose(&mut self, field: Field) {
-        self.unfolded |= field.spec().rare;
-        let place = self.rows().position(|row| row == InputRow::Field(field));
-        self.cursor = place.map_or(self.cursor, ListCursor::at);
+        let place = |inputs: &Self| inputs.rows().position(|row| row == InputRow::Field(field));
+        if place(self).is_none() {
+            self.turn(FieldGroup::holding(field), true);
+        }
+        self.cursor = place(self).map_or(self.cursor, ListCursor::at);
     }
 
-    /// Brings rare fields in sight where one of them has a text in its name and no row that can be seen has.
+    /// Brings fields in sight that have a text in their names, where no row that can be seen has it.
     pub fn unfold_for(&mut self, text: &str) {
-        self.unfolded |= rare().any(|field| field.spec().label.to_lowercase().contains(text));
+        let has = |group: &FieldGroup| group.fields().any(|field| field.spec().label.to_lowercase().contains(text));
+        for group in FieldGroup::ALL.into_iter().filter(has) {
+            self.turn(group, true);
+        }
     }
 
-    /// Notes which fields an edit changed; a rare one comes in sight.
+    /// Notes which fields an edit changed; they come in sight.
     pub fn mark(&mut self, changed: impl IntoIterator<Item = Field>) {
         self.changed = changed.into_iter().collect();
-        self.unfolded |= self.changed.iter().any(|field| field.spec().rare);
     }
 
     /// Whether the fields as they stand make a scenario; a text that is none of a field's values changes none.
@@ -170,8 +219,12 @@ impl Inputs {
                 format!("x{}", field.text(scenario))
             }
             InputRow::Field(field) => self.text(field, scenario),
-            InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
-            InputRow::Fold => format!("{} fields", rare().count() - self.seen()),
+            InputRow::Group(group) if self.is_void(group) => "dense model".to_owned(),
+            InputRow::Group(group) if self.is_open(group) => "z folds them".to_owned(),
+            InputRow::Group(group) => match group.fields().filter(|field| !self.stands_out(*field)).count() {
+                hidden if group.opens() => format!("{hidden} folded"),
+                hidden => format!("{hidden} at default"),
+            },
             InputRow::Measured => {
                 self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string())
             }
@@ -190,9 +243,12 @@ impl View for Inputs {
                 Effect::Open(Opening::Field(field, self.text(field, context.scenario)))
             }
             (InputRow::Measured, Action::Take) => Effect::Open(Opening::OwnFigure),
-            (InputRow::Fold, Action::Take | Action::Left | Action::Less | Action::Right | Action::More) => {
-                let more = matches!(action, Action::Right | Action::More);
-                self.unfolded = more || action == Action::Take && !self.unfolded;
+            (_, Action::Fold) | (InputRow::Group(_), Action::Take) => {
+                self.fold();
+                return Vec::new();
+            }
+            (InputRow::Group(group), Action::Left | Action::Less | Action::Right | Action::More) => {
+                self.turn(group, matches!(action, Action::Right | Action::More));
                 return Vec::new();
             }
             _ => return Vec::new(),
@@ -216,10 +272,6 @@ impl View for Inputs {
     fn list(&mut self) -> Option<&mut ListCursor> {
         Some(&mut self.cursor)
     }
-}
-
-fn rare() -> impl Iterator<Item = Field> {
-    Field::all().filter(|field| field.spec().rare)
 }
 
 /// A note on a field for the status line: what its value leaves unsaid, or why it has no effect.

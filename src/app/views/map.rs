@@ -30,6 +30,7 @@ pub const SPEC: ViewSpec = ViewSpec {
             .key("t", Action::Tune, "tune", "tune batch and recompute per cell, or keep the scenario's")
             .key("x", Action::Across, "", "choose the horizontal axis")
             .key("X", Action::Along, "", "choose the vertical axis")
+            .key("z", Action::Fold, "", "hide rows and columns without a plan, or show them")
             .key("o", Action::Contour, "", "show or hide the memory contour")
             .key("y", Action::Copy, "", "copy the map as CSV, through the terminal")
             .key("Y", Action::SaveMap, "", "write the map as CSV to a file")
@@ -58,6 +59,8 @@ pub struct Map {
     pub pinned: Option<usize>,
     /// Whether the memory's contour is drawn.
     pub contour: bool,
+    /// Whether rows and columns without a plan are hidden.
+    pub compact: bool,
     /// The number of the sweep that fills it.
     pub generation: u64,
     /// The known cells, row by row: of this sweep, or still of the one before.
@@ -86,6 +89,7 @@ impl Map {
             home,
             pinned: None,
             contour: false,
+            compact: false,
             generation: 0,
             cells: vec![None; sweep.len()],
             fresh: vec![false; sweep.len()],
@@ -285,20 +289,49 @@ impl Map {
         }
     }
 
-    /// The map as CSV, as the command line writes it; `None` where a cell has no text.
-    fn csv(&self) -> Option<String> {
+    /// The map as CSV, as the command line writes it.
+    fn csv(&self) -> String {
         let fresh = |(cell, fresh): (&Option<Cell>, &bool)| cell.clone().filter(|_| *fresh);
         let cells: Vec<Option<Cell>> = self.cells.iter().zip(&self.fresh).map(fresh).collect();
-        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv().ok()
+        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv()
     }
 
     /// Moves the cursor as the keys of a map do; says whether it moved.
     pub fn go(&mut self, action: Action) -> bool {
-        let (width, height) = (self.width(), self.height());
-        let mut cell = GridCursor { column: self.cursor % width, row: self.cursor / width };
-        let moved = cell.go(action, width, height);
-        self.cursor = cell.row * width + cell.column;
+        let (width, [columns, rows]) = (self.width(), self.seen());
+        let place = |seen: &[usize], at: usize| seen.iter().position(|one| *one == at).unwrap_or(0);
+        let mut cell =
+            GridCursor { column: place(&columns, self.cursor % width), row: place(&rows, self.cursor / width) };
+        let moved = cell.go(action, columns.len(), rows.len());
+        if let (Some(column), Some(row)) = (columns.get(cell.column), rows.get(cell.row)) {
+            self.cursor = row * width + column;
+        }
         moved
+    }
+
+    /// The columns and the rows that are seen: all, or those with a plan that fits or is not known yet, and the cursor's.
+    pub fn seen(&self) -> [Vec<usize>; 2] {
+        let all = [self.width(), self.height()];
+        if !self.compact {
+            return all.map(|count| (0..count).collect());
+        }
+        let here = [self.cursor % self.width(), self.cursor / self.width()];
+        let shows = |at: usize, is_row: bool| at == here[usize::from(is_row)] || self.has_plan(at, is_row);
+        [(0..all[0]).filter(|at| shows(*at, false)).collect(), (0..all[1]).filter(|at| shows(*at, true)).collect()]
+    }
+
+    /// How many columns and rows have no plan that fits.
+    pub fn empty(&self) -> [usize; 2] {
+        let empty = |count: usize, is_row: bool| (0..count).filter(|at| !self.has_plan(*at, is_row)).count();
+        [empty(self.width(), false), empty(self.height(), true)]
+    }
+
+    /// Whether a column or a row has a cell that fits, or one that is not known yet.
+    fn has_plan(&self, at: usize, is_row: bool) -> bool {
+        let width = self.width();
+        let cell = |other: usize| if is_row { at * width + other } else { other * width + at };
+        let count = if is_row { width } else { self.height() };
+        (0..count).map(cell).any(|cell| self.cell(cell).is_none() || self.figure(cell).is_some())
     }
 
     /// The values of a cell's column and row.
@@ -332,11 +365,10 @@ impl Map {
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
     fn copied(&self, to: fn(String) -> Command) -> Vec<Effect> {
-        let Some(text) = self.csv() else { return Vec::new() };
         let (done, all) = self.progress();
         let lacks = format!("{done} of {all} cells are computed; the others are left empty");
         let lacks = (done < all).then_some(Effect::Tell(lacks.into()));
-        lacks.into_iter().chain([Effect::Run(to(text))]).collect()
+        lacks.into_iter().chain([Effect::Run(to(self.csv()))]).collect()
     }
 }
 
@@ -370,6 +402,7 @@ impl View for Map {
             }
             Action::Metric => self.next_metric(),
             Action::Contour => self.contour = !self.contour,
+            Action::Fold => self.compact = !self.compact,
             _ if self.go(action) => return vec![Effect::Look],
             _ => {}
         }

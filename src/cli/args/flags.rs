@@ -63,6 +63,25 @@ impl FromArgMatches for ScenarioFlags {
     }
 }
 
+/// The flags that a page of help has; `--help` has all.
+const COMMON: [Field; 15] = [
+    Field::Cluster,
+    Field::Stack,
+    Field::Model,
+    Field::Strategy,
+    Field::Nodes,
+    Field::Devices,
+    Field::MicroBatch,
+    Field::GlobalBatch,
+    Field::Sequence,
+    Field::Recompute,
+    Field::Precision,
+    Field::Tensor,
+    Field::Pipeline,
+    Field::Context,
+    Field::Tokens,
+];
+
 /// The flag of a field.
 pub(super) fn flag(field: Field) -> Arg {
     let spec = field.spec();
@@ -72,8 +91,10 @@ pub(super) fn flag(field: Field) -> Arg {
         .help(spec.help)
         .help_heading("Scenario")
         .allow_negative_numbers(true);
+    let arg = arg.hide_short_help(!COMMON.contains(&field));
     let arg = match field {
-        Field::Devices => arg.conflicts_with(Field::Nodes.spec().flag),
+        Field::Devices => arg.conflicts_with(Field::Nodes.spec().flag).aliases(["gpus", "num-gpus"]),
+        Field::GlobalBatch => arg.aliases(["batch", "batch-size"]),
         Field::Examples => arg.conflicts_with(Field::Tokens.spec().flag),
         _ => arg,
     };

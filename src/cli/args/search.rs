@@ -42,7 +42,7 @@ pub struct SearchArgs {
     /// Longest training, like "30 d", failures included where the cluster states them; needs --tokens
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Seconds>,
-    /// Most money, like "500000 USD"; needs --tokens and a cluster with a price
+    /// Most money, like "500000 USD"; needs --tokens and a price
     #[arg(long, value_name = "MONEY")]
     pub budget: Option<Money>,
     /// Most devices

@@ -131,7 +131,9 @@ fn field(app: &App) -> String {
         InputRow::Measured => Some(
             "what your own job takes, like 3.4 s or 38 %: Enter types it and shows what explains the gap".to_owned(),
         ),
-        InputRow::Fold => Some("Enter shows or hides the fields that are seldom changed".to_owned()),
+        InputRow::Group(_) => {
+            Some("Enter or z shows or hides the fields of the group; what is set is always seen".to_owned())
+        }
     };
     wrong.or_else(about).or_else(excess).unwrap_or_default()
 }

@@ -1,32 +1,44 @@
-//! Three lines over everything: what it is and whether it fits; what the whole job takes; how fast, and what limits it.
+//! The answers over everything: what it is, then whether it fits, how long the whole job takes, how fast a step is, and
+//! what would help.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Margin, Rect};
+use ratatui::layout::{Constraint, Layout, Margin, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{fits, two_sided, words};
+use crate::app::action::Action;
+use crate::app::views::{advice, best};
 use crate::app::{Answer, App};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::{draw_line, wrapped};
-use shardscope_engine::evaluate::{Evaluation, Summary, chance_of_fitting};
+use crate::ui::widgets::text::{self, draw_line, wrapped};
+use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::units::{
-    Amount, Seconds, devices, percent, rounded_percent, significant, thousands, whole_percent,
-};
+use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
 use shardscope_report::figures::{self, Figure, Verdict};
 
 /// Rows that it takes on a terminal of so many.
 pub(in crate::ui) const fn height(rows: u16) -> u16 {
-    if rows < ROOMY { 2 } else { 3 }
+    match rows {
+        0..ROOMY => 2,
+        ROOMY..TILED => 3,
+        TILED..TALL => 4,
+        TALL.. => 5,
+    }
 }
 
 /// Rows of a terminal from which on what the whole job takes has one.
 const ROOMY: u16 = 20;
 
+/// Rows of a terminal from which on the questions of the tiles have one.
+const TILED: u16 = 34;
+
+/// Rows of a terminal from which on what belongs to their answers has two.
+const TALL: u16 = 40;
+
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
     let rows: Vec<Rect> = area.inner(Margin::new(1, 0)).rows().collect();
-    let (Some(first), Some(last)) = (rows.first().copied(), rows.last().copied()) else { return };
+    let Some(first) = rows.first().copied() else { return };
     match (&app.shown, &app.answer) {
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
@@ -44,20 +56,188 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
             two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
         }
         (Ok(_), Some(answer)) => {
-            let verdict = verdict(answer, wide, theme);
             let mark = calibrated(app, &answer.scenario, theme).into_iter().chain(cautioned(answer, theme));
             let mark: Vec<Span> = mark.collect();
             let name = |long: bool| title(&answer.scenario, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
+            let batch = Span::raw(format!("batch {}", thousands(answer.scenario.sequences())));
+            let difference = measured(app, answer, theme);
+            let difference = difference.or_else(|| difference_to_pin(app, &answer.evaluation.summary, wide, theme));
+            let differs = difference.is_some();
+            let beside: Vec<Span> = difference.into_iter().chain([batch]).collect();
             let name = Some(name(true))
-                .filter(|long| wide && fits(long, &verdict, theme, first))
+                .filter(|long| wide && fits(long, &beside, theme, first))
                 .unwrap_or_else(|| name(false));
-            two_sided(&name, &verdict, true, theme, first, buf);
-            if rows.len() > 2 {
-                job(answer, theme, rows[1], buf);
-            }
-            step(app, answer, wide, theme, last, buf);
+            two_sided(&name, &beside, wide || !differs, theme, first, buf);
+            draw_tiles(&tiles(app, answer, theme), theme, &rows[1..], buf);
         }
     }
+}
+
+/// An answer to one of the questions that people come with.
+struct Tile {
+    /// What is asked, in a few words.
+    label: &'static str,
+    role: Role,
+    /// The answer, the longest form first.
+    answer: Vec<String>,
+    /// What else belongs to it, the most wanted first.
+    beside: Vec<String>,
+}
+
+/// Columns of a screen from which on all tiles stand beside one another.
+const ABREAST: u16 = 108;
+
+/// Columns between two tiles.
+const BETWEEN: u16 = 2;
+
+/// Four tiles beside one another, each under its question; on a narrow screen two and two, the question before the answer.
+/// What else belongs to them has the last rows, if there are any.
+fn draw_tiles(tiles: &[Tile; 4], theme: Theme, rows: &[Rect], buf: &mut Buffer) {
+    let Some(first) = rows.first() else { return };
+    let abreast = if first.width >= ABREAST { 4 } else { 2 };
+    let columns = |row: Rect| Layout::horizontal(vec![Constraint::Fill(1); abreast]).spacing(BETWEEN).split(row);
+    // In a row alone there is no room for what comes next: the headline says it where the map does not.
+    let [fits, long, fast, next] = tiles;
+    let order = if rows.len() == 1 && abreast == 2 { [fits, fast, long, next] } else { [fits, long, fast, next] };
+    let labelled = abreast == 4 && rows.len() > 2;
+    let answers = if labelled { &rows[1..] } else { rows };
+    if labelled {
+        for (tile, place) in order.iter().zip(columns(rows[0]).iter()) {
+            draw_line(buf, *place, &Line::styled(tile.label, theme.style(Role::Dim)), theme);
+        }
+    }
+    for (tiles, row) in order.chunks(abreast).zip(answers) {
+        for (tile, place) in tiles.iter().zip(columns(*row).iter()) {
+            draw_line(buf, *place, &tile.line(!labelled, place.width, theme), theme);
+        }
+    }
+    let below = answers.get(4 / abreast..).unwrap_or_default();
+    if abreast == 4 {
+        let places: Vec<_> = below.iter().map(|row| columns(*row)).collect();
+        for (at, tile) in order.iter().enumerate() {
+            let places: Vec<Rect> = places.iter().map(|row| row[at]).collect();
+            tile.draw_beside(theme, &places, buf);
+        }
+        return;
+    }
+    for (tiles, row) in [[long, fast], [fits, next]].into_iter().zip(below) {
+        for (tile, place) in tiles.iter().zip(columns(*row).iter()) {
+            tile.draw_beside(theme, &[*place], buf);
+        }
+    }
+}
+
+impl Tile {
+    /// The answer in the longest form that has room, behind the question where that has no row of its own.
+    fn line(&self, labelled: bool, width: u16, theme: Theme) -> Line<'static> {
+        let label = if labelled && !self.label.is_empty() { format!("{} ", self.label) } else { String::new() };
+        let room = usize::from(width).saturating_sub(label.len());
+        let form = self.answer.iter().find(|form| text::width(form) <= room).or(self.answer.last());
+        let answer = Span::styled(form.cloned().unwrap_or_default(), theme.style(self.role));
+        // The verdict is the word for its question.
+        let asked = if self.role == Role::Title { label } else { String::new() };
+        Line::from(vec![Span::styled(asked, theme.style(Role::Dim)), answer])
+    }
+}
+
+impl Tile {
+    /// Draws what belongs to the answer, whole parts on each row; what the answer has said in its longest form is not said again.
+    fn draw_beside(&self, theme: Theme, rows: &[Rect], buf: &mut Buffer) {
+        let Some(width) = rows.first().map(|row| row.width) else { return };
+        let said = self.line(false, width, theme).to_string();
+        let mut parts = self.beside.iter().filter(|part| !part.is_empty() && !said.contains(part.as_str())).peekable();
+        for row in rows {
+            let mut line = Line::default();
+            while let Some(part) = parts.peek() {
+                let between = if line.spans.is_empty() { "" } else { SEPARATOR };
+                if !line.spans.is_empty() && line.width() + between.len() + text::width(part) > usize::from(width) {
+                    break;
+                }
+                line.push_span(Span::styled(between, theme.style(Role::Dim)));
+                line.push_span(Span::styled((*part).clone(), theme.style(Role::Text)));
+                parts.next();
+            }
+            draw_line(buf, *row, &line, theme);
+        }
+    }
+}
+
+/// Between parts of a row of a tile.
+const SEPARATOR: &str = ", ";
+
+/// Whether it fits, how long the training takes, how fast a step is, and what would help.
+fn tiles(app: &App, answer: &Answer, theme: Theme) -> [Tile; 4] {
+    let figure = |figure: Figure| format_figure(figure, answer, false, theme);
+    [
+        fit_tile(answer, theme),
+        time_tile(answer, theme),
+        Tile {
+            label: "How fast",
+            role: Role::Title,
+            answer: vec![figure(Figure::ModelFlops), answer.evaluation.summary.model_flops.to_string()],
+            beside: [Figure::Mfu, Figure::StepTime, Figure::TotalTokens].map(figure).into(),
+        },
+        next_tile(app, answer, theme),
+    ]
+}
+
+fn fit_tile(answer: &Answer, theme: Theme) -> Tile {
+    let memory = &answer.evaluation.summary.memory;
+    let (verdict, role) = in_memory(&answer.evaluation.summary);
+    let chance = Figure::FitChance.amount(&answer.subject()).map(|chance| {
+        let count = (chance.value * 100.0).round();
+        (format!("{verdict}, {count} in 100"), format!("{count} in 100"))
+    });
+    let share = (memory.peak / memory.capacity * BAR).round().clamp(0.0, BAR) as usize;
+    let glyphs = theme.glyphs();
+    let bar = format!("{}{}", glyphs.fills[0].repeat(share), glyphs.shades[1].repeat(BAR as usize - share));
+    let (long, beside) = chance.map_or((None, "chance not known".to_owned()), |(long, beside)| (Some(long), beside));
+    Tile { label: "Does it fit", role, answer: long.into_iter().chain([verdict]).collect(), beside: vec![beside, bar] }
+}
+
+/// Columns of the bar of the memory.
+const BAR: f64 = 8.0;
+
+/// The days of the training with their interval; of a job without length those of a step.
+fn time_tile(answer: &Answer, theme: Theme) -> Tile {
+    let (subject, summary) = (answer.subject(), &answer.evaluation.summary);
+    let days = Figure::Days.amount(&subject);
+    let is_training = days.is_some();
+    let Some(amount) = days.or_else(|| Figure::StepTime.amount(&subject)) else {
+        return Tile { label: "How long", role: Role::Title, answer: Vec::new(), beside: Vec::new() };
+    };
+    let said = if is_training { amount.in_words() } else { format!("{} a step", amount.in_words()) };
+    let ends = answer.evaluation.error_band.map(|band| {
+        let unit = amount.in_words().split_once(' ').map_or_else(String::new, |(_, unit)| format!(" {unit}"));
+        let end = |time: Seconds| {
+            let end = Amount { value: amount.value * (time / summary.step_time), ..amount }.in_words();
+            end.strip_suffix(&unit).map_or_else(|| end.clone(), str::to_owned)
+        };
+        format!("{said}  {}{}{}", end(band.low), theme.glyphs().to, end(band.high))
+    });
+    let beside = [Figure::DeviceHours, Figure::Cost].map(|figure| format_figure(figure, answer, false, theme));
+    let beside = if is_training { beside.into() } else { vec!["tokens say how long it trains".to_owned()] };
+    Tile { label: "How long", role: Role::Title, answer: ends.into_iter().chain([said]).collect(), beside }
+}
+
+/// What would let it fit, or what limits it; beside that what the step loses.
+fn next_tile(app: &App, answer: &Answer, theme: Theme) -> Tile {
+    let Answer { scenario, evaluation } = answer;
+    let key = |action: Action| app.keymap.key_of(action, theme.caps().ascii);
+    let limit = figures::limit(scenario, evaluation);
+    let forms = match &app.fix {
+        Some(fix) if !evaluation.summary.fits => vec![format!("{fix} would fit: {}", key(Action::Nearest))],
+        _ => vec![
+            limit.to_string(),
+            limit.gain.clone().map_or(limit.short.clone(), |gain| format!("{}: {gain}", limit.short)),
+            limit.short,
+        ],
+    };
+    let lost = [Figure::LostToTransfers, Figure::Bubble].map(|figure| format_figure(figure, answer, false, theme));
+    let asks = [(best::SPEC.id, "best plans"), (advice::SPEC.id, "advice")];
+    let asks = asks.map(|(view, name)| format!("{} {name}", key(Action::View(view))));
+    let gain = limit.gain.filter(|_| evaluation.summary.fits);
+    Tile { label: "Next", role: Role::Title, answer: forms, beside: gain.into_iter().chain(lost).chain(asks).collect() }
 }
 
 /// A problem and its fix; the fix comes first where there is not room for both.
@@ -94,53 +274,6 @@ fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     (count > 0).then(|| Span::styled(format!("!{count}"), theme.style(Role::Warn)))
 }
 
-/// The time and cost of the whole job.
-const JOB: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::TotalTokens];
-
-/// The facts beside the verdict on a wide screen, and the other facts of the step; on a narrow one all are facts of the step.
-const WIDE: ([Figure; 2], [Figure; 3]) =
-    ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::LostToTransfers, Figure::Bubble]);
-const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime, Figure::Bubble];
-
-fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
-    let fact = |figure: &Figure| {
-        let role = if *figure == Figure::ModelFlops { Role::Title } else { Role::Text };
-        Span::styled(format_figure(*figure, answer, wide, theme), theme.style(role))
-    };
-    figures.iter().map(fact).collect()
-}
-
-/// Whether it fits, and how fast where there is room.
-fn verdict(answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
-    let beside: &[Figure] = if wide { &WIDE.0 } else { &[] };
-    let verdict = in_memory(answer, wide, theme);
-    std::iter::once(verdict).chain(facts(beside, answer, wide, theme)).collect()
-}
-
-/// The row of the whole job, with the batch of its steps where there is room beside its figures; the training's tokens too.
-fn job(answer: &Answer, theme: Theme, row: Rect, buf: &mut Buffer) {
-    let batch = [Span::raw(format!("batch {}", thousands(answer.scenario.sequences())))];
-    let forms = [true, false].map(|long| facts(&JOB, answer, long, theme));
-    let [_, short] = &forms;
-    let beside = forms.iter().find(|figures| fits(figures, &batch, theme, row));
-    let (figures, batch) = beside.map_or((short, &[][..]), |figures| (figures, &batch[..]));
-    two_sided(figures, batch, true, theme, row, buf);
-}
-
-/// The row of the step: how fast, what limits it, and how it differs from what was measured or pinned. What limits it
-/// becomes shorter before any of that goes; where even so there is no room, the difference stays.
-fn step(app: &App, answer: &Answer, wide: bool, theme: Theme, row: Rect, buf: &mut Buffer) {
-    let Answer { scenario, evaluation } = answer;
-    let limit = figures::limit(scenario, evaluation);
-    let figures = if wide { facts(&WIDE.1, answer, wide, theme) } else { facts(&COMPACT, answer, wide, theme) };
-    let difference = measured(app, answer, theme).or_else(|| difference(app, &evaluation.summary, wide, theme));
-    let limits = [limit.to_string(), limit.what, limit.short].map(|limit| Some(Span::raw(limit)));
-    let forms = limits.into_iter().chain([None]).map(|limit| limit.into_iter().chain(difference.clone()));
-    let forms: Vec<Vec<Span>> = forms.map(Iterator::collect).collect();
-    let right = forms.iter().find(|right| fits(&figures, right, theme, row)).or(forms.last());
-    two_sided(&figures, right.map_or(&[], Vec::as_slice), false, theme, row, buf);
-}
-
 /// A figure in the words of the headline; nothing where there is no such figure. What goes with it stands beside it where
 /// it is wide: the other utilisation, the tokens of the training, the energy.
 fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
@@ -171,17 +304,14 @@ fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> S
     }
 }
 
-fn in_memory(answer: &Answer, wide: bool, theme: Theme) -> Span<'static> {
-    let summary = &answer.evaluation.summary;
-    let chance = whole_percent(chance_of_fitting(&answer.scenario, &summary.memory));
-    let chance = if wide { format!(", P(fits) {chance}") } else { String::new() };
+fn in_memory(summary: &Summary) -> (String, Role) {
     let memory = words::of_capacity(summary.memory.peak, summary.memory.capacity);
     let (word, role) = match Verdict::new(summary) {
         Verdict::Fits => ("FITS", Role::Good),
         Verdict::Tight => ("FITS, TIGHT", Role::Warn),
         Verdict::DoesNotFit => ("DOES NOT FIT", Role::Bad),
     };
-    Span::styled(format!("{word} {memory}{chance}"), theme.style(role))
+    (format!("{word} {memory}"), role)
 }
 
 /// The rate with its band: `412 TFLOP/s 395–430`.
@@ -221,7 +351,7 @@ fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
 
 /// Against the first pinned scenario: `▸ step −36 %, tokens/s +56 % vs A`; of another size, which takes other steps for the
 /// same training, `▸ tokens/s +45 %, per device −3.2 % vs A`; where there is little room only that of all tokens.
-fn difference(app: &App, summary: &Summary, wide: bool, theme: Theme) -> Option<Span<'static>> {
+fn difference_to_pin(app: &App, summary: &Summary, wide: bool, theme: Theme) -> Option<Span<'static>> {
     let (_, pinned) = app.pins.reference()?;
     let mark = theme.glyphs().pinned;
     let text = if pinned == summary {

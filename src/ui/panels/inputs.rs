@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, words};
 use crate::app::answers::pins::Pin;
-use crate::app::views::inputs::{InputRow, asides};
+use crate::app::views::inputs::{FieldGroup, InputRow, asides};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -28,8 +28,11 @@ pub(in crate::ui) fn width(screen: u16, large: u16) -> u16 {
 
 /// Rows that it needs in one column: frame, fields, and the pinned scenario.
 pub(in crate::ui) fn height(app: &App) -> u16 {
-    columns(2 + app.inputs.rows().count() + PINNED)
+    columns(2 + app.inputs.rows().count() + HEADINGS + PINNED)
 }
+
+/// Rows of the groups that are not folded, over their fields.
+const HEADINGS: usize = 3;
 
 /// Rows of the pinned scenario and how the one shown differs.
 const PINNED: usize = 4;
@@ -39,7 +42,8 @@ const NAMES: usize = 10;
 
 /// Draws it: in two columns where the fields do not fit one under another.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
+    let note = if app.inputs.set.is_empty() { String::new() } else { format!("{} set by you", theme.glyphs().set) };
+    let inside = frame(app, theme, Panel::Inputs, "Scenario", &note, area, buf);
     let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, below) = places(rows.len(), pinned.len(), inside);
@@ -65,10 +69,11 @@ pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<u
 
 /// The areas of the columns of fields, and of so many lines about the pinned scenario.
 fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
-    if usize::from(inside.height) < rows + pinned && inside.width >= 2 * WIDTH {
+    if usize::from(inside.height) < rows + HEADINGS + pinned && inside.width >= 2 * WIDTH {
         let half = rows.div_ceil(2);
         let [left, right] = inside.layout(&Layout::horizontal([Constraint::Fill(1); 2]));
-        let below = Rect { y: inside.y.saturating_add(columns(half) + 1), ..inside }.intersection(inside);
+        let taken = columns(half + HEADINGS) + 1;
+        let below = Rect { y: inside.y.saturating_add(taken), ..inside }.intersection(inside);
         return (vec![(0..half, left), (half..rows, right)], below);
     }
     let heights = [Constraint::Fill(1), Constraint::Length(columns(pinned))];
@@ -79,9 +84,11 @@ fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)
 /// Some fields, one under another, each with what is wrong with it.
 fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect) -> RowList<'static> {
     let lines = fields.clone().zip(&rows[fields]).flat_map(|(index, row)| {
+        let heading = heading(rows, index).map(|group| (Line::styled(group.name(), theme.style(Role::Title)), None));
         let why = wrong(app, *row).map_or_else(Vec::new, |why| wrapped(why, usize::from(area.width.saturating_sub(1))));
         let why = why.into_iter().map(|why| Line::styled(format!(" {why}"), theme.style(Role::Bad)));
-        std::iter::once(line(app, theme, *row, area.width)).chain(why).map(move |line| (line, Some(index)))
+        let lines = std::iter::once(line(app, theme, *row, area.width)).chain(why);
+        heading.into_iter().chain(lines.map(move |line| (line, Some(index))))
     });
     let cursor = Some(app.inputs.place());
     RowList {
@@ -94,11 +101,21 @@ fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), ar
     }
 }
 
+/// The group that begins with a row, where no row of its own says so.
+fn heading(rows: &[InputRow], index: usize) -> Option<FieldGroup> {
+    let group =
+        |row: &InputRow| if let InputRow::Field(field) = row { Some(FieldGroup::holding(*field)) } else { None };
+    let own = group(rows.get(index)?).filter(|group| group.opens())?;
+    let before = index.checked_sub(1).and_then(|before| rows.get(before));
+    let begins = before.is_none_or(|before| group(before) != Some(own) && *before != InputRow::Group(own));
+    begins.then_some(own)
+}
+
 /// The problem with a row's value.
 fn wrong(app: &App, row: InputRow) -> Option<&str> {
     match row {
         InputRow::Field(field) => app.inputs.wrong(field).map(|wrong| wrong.why.as_str()),
-        InputRow::Fold | InputRow::Measured => None,
+        InputRow::Group(_) | InputRow::Measured => None,
     }
 }
 
@@ -108,7 +125,7 @@ fn beside(app: &App, row: InputRow) -> Vec<String> {
         InputRow::Field(field) if app.inputs.wrong(field).is_none() => {
             asides(field, app.inputs.idle(field), &app.scenario, &app.library)
         }
-        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => Vec::new(),
+        InputRow::Field(_) | InputRow::Group(_) | InputRow::Measured => Vec::new(),
     }
 }
 
@@ -117,9 +134,10 @@ fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
     match row {
         InputRow::Field(field) if app.inputs.wrong(field).is_some() => (Role::Bad, theme.glyphs().exposed),
         InputRow::Field(field) if app.inputs.changed.contains(&field) => (Role::Warn, theme.glyphs().more[0]),
+        InputRow::Field(field) if app.inputs.set.contains(&field) => (Role::Text, theme.glyphs().set),
         InputRow::Field(field) if app.inputs.idle(field).is_none() => (Role::Text, " "),
         InputRow::Measured if app.inputs.measured.is_some() => (Role::Text, " "),
-        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => (Role::Dim, " "),
+        InputRow::Field(_) | InputRow::Group(_) | InputRow::Measured => (Role::Dim, " "),
     }
 }
 
@@ -167,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_blank_follows_every_name() {
-        let rows = Field::all().map(InputRow::Field).chain([InputRow::Fold, InputRow::Measured]);
+        let rows =
+            Field::all().map(InputRow::Field).chain(FieldGroup::ALL.map(InputRow::Group)).chain([InputRow::Measured]);
         let long: Vec<&str> = rows.map(InputRow::label).filter(|label| label.len() >= NAMES).collect();
         assert!(long.is_empty(), "{long:?} fill their column of {NAMES}");
     }

@@ -79,7 +79,7 @@ fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'
     };
     Overlay {
         theme,
-        size: (76, area.height),
+        size: (78, area.height),
         title: "Keys".into(),
         note: "`shardscope guide` has more  Esc closes".into(),
         prompt: Some(Prompt::filter(&help.filter)),
@@ -139,16 +139,20 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
         None => format!("{} found", found.len()),
     };
     let (inside, height) = room(size, area);
-    Overlay {
-        theme,
-        size,
-        title: list.title.into(),
-        note,
-        prompt: Some(prompt),
-        list: picked(theme, &found, list.row(), (inside, height.saturating_sub(1 + below.len()))),
-        below,
-    }
+    let rows = if found.is_empty() && list.typed_value().is_none() {
+        let said = if list.commands { NO_COMMAND } else { "nothing is called so: Backspace shows more" };
+        let said = wrapped(said, inside.saturating_sub(1)).into_iter();
+        let lines = said.map(|row| (Line::styled(format!(" {row}"), theme.style(Role::Dim)), None)).collect();
+        RowList { theme, lines, ..RowList::default() }
+    } else {
+        picked(theme, &found, list.row(), (inside, height.saturating_sub(1 + below.len())))
+    };
+    Overlay { theme, size, title: list.title.into(), note, prompt: Some(prompt), list: rows, below }
 }
+
+/// Said where no command is found.
+const NO_COMMAND: &str = "nothing is called so: type a field, with its value if you like (nodes 8), a view, a figure of the \
+                          map, or a preset; Esc, then ? lists all keys";
 
 /// Sentences on the item under the cursor, behind a blank line: as many rows whichever item that is.
 fn about(theme: Theme, list: &List, width: usize) -> Vec<Line<'static>> {

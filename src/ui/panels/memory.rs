@@ -34,7 +34,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
 
 /// Draws the memory.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let title = format!("Memory per device{}", staleness(app));
+    let title = format!("Memory per device, GiB{}", staleness(app));
     let Some(answer) = &app.answer else {
         frame(app, theme, Panel::Memory, &title, "", area, buf);
         return;
@@ -52,7 +52,12 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         let bar = StackedBar { name: &name, scale: Some(most), ..bar(stage(answer, step.fullest), theme) };
         bar.draw_scale(scale, buf);
     }
-    bar(stage(answer, rank), theme).draw_legend(legend, buf);
+    let parts = bar(stage(answer, rank), theme);
+    if legend.height > LEGEND {
+        parts.draw_parts(legend, buf);
+    } else {
+        parts.draw_legend(legend, buf);
+    }
     MemoryLine {
         capacity: memory.capacity,
         axis: AXIS,
@@ -78,7 +83,16 @@ fn layout(answer: &Answer, area: Rect) -> [Rect; 4] {
     // All ranks in sight say more than a line too low to read.
     let bars = if room - bars < SHORT_LINE && answer.evaluation.stages.len() > 1 { room } else { bars };
     let scale = u16::from(room - bars > SHORT_LINE + 2);
-    let rows = [bars, scale, LEGEND].map(Constraint::Length);
+    // A row for each part, where that leaves the line its rows or there are no rows for a line.
+    let parts = StackedBar::new(
+        Theme::default(),
+        answer.evaluation.summary.memory.parts,
+        answer.evaluation.summary.memory.capacity,
+    )
+    .parts_height(area.width);
+    let left = area.height.saturating_sub(bars + scale);
+    let legend = if parts > LEGEND && left >= parts { parts } else { LEGEND };
+    let rows = [bars, scale, legend].map(Constraint::Length);
     area.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])))
 }
 

@@ -65,7 +65,7 @@ fn a_fields_name_leads_to_the_field() {
 #[test]
 fn below_a_reason_the_fields_are_still_where_they_are_drawn() {
     let mut app = explorer();
-    press(&mut app, "1gjjjj<ret><c-u>0<ret>");
+    press(&mut app, "1gjjjjjj<ret><c-u>0<ret>");
     let rows: Vec<&str> = app.inputs.rows().map(InputRow::label).collect();
     let index = rows.iter().position(|label| *label == "strategy").unwrap();
     for (wanted, label) in rows.iter().enumerate().skip(index).take(4) {
@@ -90,7 +90,7 @@ fn tabs_and_panels_lead_to_their_panels() {
 
 #[test]
 fn the_item_of_a_list_is_under_its_name_also_when_the_list_has_scrolled() {
-    for (keys, far) in [("1gjj<ret>", ""), ("1gjj<ret>", "<end>"), (":", ""), (":", "<pgdn><pgdn>")] {
+    for (keys, far) in [("1g<ret>", ""), ("1g<ret>", "<end>"), (":", ""), (":", "<pgdn><pgdn>")] {
         let mut app = explorer();
         press(&mut app, keys);
         press(&mut app, far);
@@ -188,7 +188,7 @@ fn each_place_of_a_chart_is_under_the_mouse() {
 #[test]
 fn the_fields_of_a_form_and_the_inputs_of_an_explanation_are_items() {
     let mut app = explorer();
-    for keys in ["1ga", "1gjja", "2i", "5gi"] {
+    for keys in ["1ga", "1gjjjja", "2i", "5gi"] {
         press(&mut app, keys);
         let count = app.rows().unwrap().0.len();
         let [.., items] = reached(&app, (200, 90));

@@ -125,7 +125,7 @@ fn nothing_answered_yet() {
 #[test]
 fn a_value_that_cannot_be() {
     // 7 ranks of tensor parallelism do not divide 384 devices.
-    insta::assert_snapshot!(after("1Gkkkkkkkkkkkk<ret><c-u>7<ret>", (80, 24)));
+    insta::assert_snapshot!(after("1:tp 7<ret>", (80, 24)));
 }
 
 #[test]
@@ -189,13 +189,13 @@ fn the_help() {
 
 #[test]
 fn a_list_that_is_filtered() {
-    insta::assert_snapshot!(after("1gjj<ret>20b", (80, 24)));
+    insta::assert_snapshot!(after("1g<ret>20b", (80, 24)));
 }
 
 #[test]
 fn a_value_being_typed() {
     let mut app = fixture::explorer();
-    engine::press(&mut app, "1gjjjj<ret>");
+    engine::press(&mut app, "1gjjjjjj<ret>");
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     terminal.draw(|frame| draw(&app, &UTF8, frame)).unwrap();
     insta::assert_snapshot!(terminal.backend());
@@ -220,13 +220,16 @@ fn the_headline_says_what_the_whole_job_takes() {
             app.pins.add("before".to_owned(), scenario, Some(std::sync::Arc::new(slower)));
         }
         let shown = screen(&app, UTF8, size).to_string();
-        let head = shown.lines().take(3).collect::<Vec<_>>().join(" ");
+        let rows = usize::from(crate::ui::panels::headline::height(size.1));
+        let head = shown.lines().take(rows).collect::<Vec<_>>().join(" ");
         // A step is 6,291,456 tokens in 6.84 s, 919,804 a second: 300e9 tokens take 326,156 s, 90.60 h or 3.77 days. On 384
         // devices these are 34,790 device-hours, at 2.50 EUR 86,975 EUR, at 1.2 kW 41,748 kWh.
         for word in
             ["3.77 days", "34,790 device-hours", "86,975 EUR", "41.7 MWh", "920k tokens/s", "57.1 TFLOP/s", "6.84 s"]
         {
-            assert!(head.contains(word), "{word} at {size:?}: {head}");
+            // On 80 x 24 the four answers stand alone: the panel of the time has the rest.
+            let is_answer = ["3.77 days", "57.1 TFLOP/s"].contains(&word);
+            assert!(head.contains(word) || size.1 < 34 && !is_answer, "{word} at {size:?}: {head}");
         }
         // On 80 columns the difference to the pinned scenario takes the place of what limits the step.
         assert!(head.contains("limit") || (pinned && size.0 < 110), "{size:?}: {head}");
@@ -264,5 +267,5 @@ fn where_the_step_goes_is_of_the_rank_that_ends_last() {
     let text = crate::ui::export::text(shown(fixture::pipeline(), "4jj", UTF8, (120, 40)).buffer());
     assert!(text.contains("rank 2 of 4: bubble"), "{text}");
     let title = text.lines().find(|line| line.contains("5 Where the step goes")).unwrap();
-    assert!(title.contains(" rank 0 ┐"), "{title}");
+    assert!(title.contains(" rank 0 "), "{title}");
 }

@@ -15,6 +15,8 @@ pub struct Glyphs {
     pub best: &'static str,
     /// The pinned cell, the chosen item.
     pub pinned: &'static str,
+    /// A field that is set.
+    pub set: &'static str,
     /// Does not fit.
     pub too_big: &'static str,
     /// Not possible.
@@ -62,6 +64,7 @@ pub(super) static UTF8: Glyphs = Glyphs {
     cursor: ["▐", "▌"],
     best: "★",
     pinned: "▸",
+    set: "●",
     too_big: "×",
     impossible: "–",
     pending: "·",
@@ -90,6 +93,7 @@ pub(super) static ASCII: Glyphs = Glyphs {
     cursor: ["[", "]"],
     best: "*",
     pinned: ">",
+    set: "*",
     too_big: "x",
     impossible: "-",
     pending: ".",

@@ -14,6 +14,7 @@ use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
 use super::axis;
+use super::strip::Strip;
 use super::text::{columns, fit, put, width};
 use crate::ui::theme::{Role, Theme};
 use shardscope_engine::evaluate::{Folded, IdleCause, InOrder, Span, Stall};
@@ -51,7 +52,7 @@ pub struct Gantt<'a> {
     pub exposed: Option<(&'a [Stall], &'a [&'a [Span]])>,
     /// The spans under the cursor: their track, start and end.
     pub selected: Option<(usize, Seconds, Seconds)>,
-    /// Adds a row on top: exposed communication over a whole step of this length, the window between marks.
+    /// Adds a row on top: compute and what it waits for over a whole step of this length, the window between marks.
     pub overview: Option<Seconds>,
 }
 
@@ -144,7 +145,9 @@ impl<'a> Gantt<'a> {
     /// The whole step in one row, and where the window is in it.
     fn draw_overview(&self, step: Seconds, plot: Rect, buf: &mut Buffer) {
         let Some(scale) = Scale::new((Seconds::ZERO, step), plot.width.into()) else { return };
-        self.draw_exposed(scale, plot, buf);
+        if let Some((idle, _)) = self.exposed {
+            Strip { folded: self.folded, ..Strip::new(self.theme, idle, step, step) }.render(plot, buf);
+        }
         let last = plot.width.saturating_sub(1);
         let (from, to) = (scale.at(self.window.0).floor(), scale.at(self.window.1).ceil());
         let (from, to) = (columns(from as usize).min(last), columns(to as usize).saturating_sub(1).min(last));

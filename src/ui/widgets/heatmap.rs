@@ -22,10 +22,16 @@ pub enum CellEntry {
     Pending,
     /// Not possible.
     Impossible,
-    /// Does not fit.
-    TooBig,
+    /// Does not fit, by so many GiB.
+    TooBig(f64),
     /// Its value, in the unit that the panel's title names.
     Value(f64),
+}
+
+/// By how much a cell does not fit, in whole GiB, rounded up: `+11`, `+14k`.
+fn over(excess: f64) -> String {
+    let whole = excess.ceil().max(1.0);
+    if whole < 1000.0 { format!("+{whole:.0}") } else { format!("+{:.0}k", whole / 1000.0) }
 }
 
 /// Columns of the legend without the best cell's place.
@@ -132,10 +138,17 @@ impl<'a> Heatmap<'a> {
         let numbers = Numbers::new(self.range(), room.saturating_sub(2)).lower_is_better(self.lower_is_better);
         let letters = !self.letters.is_empty();
         // A letter takes a blank and a column, in every cell, so that numbers stay under one another.
-        let text = (numbers.width() + if letters { 2 } else { 0 }).max(widest(self.columns));
+        let text = (numbers.width().max(self.widest_excess()) + if letters { 2 } else { 0 }).max(widest(self.columns));
         let count = (self.columns.len(), self.rows.len());
         let layout = CellLayout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters)?;
         Some((numbers, layout))
+    }
+
+    /// Columns of the longest text of a cell that does not fit.
+    fn widest_excess(&self) -> u16 {
+        let excess = |entry: &CellEntry| if let CellEntry::TooBig(excess) = entry { Some(*excess) } else { None };
+        let most = self.entries.iter().filter_map(excess).reduce(f64::max);
+        most.map_or(0, |most| columns(over(most).len()))
     }
 
     fn draw_headers(&self, layout: &CellLayout, area: Rect, buf: &mut Buffer) {
@@ -186,7 +199,7 @@ impl<'a> Heatmap<'a> {
                 if self.stale { self.theme.style(Role::Dim) } else { self.theme.heat(numbers.share(value)) },
             ),
             CellEntry::Value(_) | CellEntry::Impossible => (glyphs.impossible.to_string(), self.theme.style(Role::Dim)),
-            CellEntry::TooBig => (glyphs.too_big.to_string(), self.theme.style(Role::Dim)),
+            CellEntry::TooBig(excess) => (over(excess), self.theme.style(Role::Dim)),
             CellEntry::Pending => (glyphs.pending.to_string(), self.theme.style(Role::Dim)),
         };
         let text = match self.letter(cell) {
@@ -234,8 +247,12 @@ impl<'a> Heatmap<'a> {
                 Span::styled(if roomy { long } else { short }, dim),
             ]);
         }
-        items.push(vec![Span::raw(glyphs.too_big), Span::styled(" does not fit", dim)]);
-        items.push(vec![Span::raw(glyphs.impossible), Span::styled(" not possible", dim)]);
+        if self.entries.iter().any(|entry| matches!(entry, CellEntry::TooBig(_))) {
+            items.push(vec![Span::raw("+n"), Span::styled(" GiB too many", dim)]);
+        }
+        if self.entries.contains(&CellEntry::Impossible) {
+            items.push(vec![Span::raw(glyphs.impossible), Span::styled(" not possible", dim)]);
+        }
         if let Some((_, name)) = self.marked {
             items.push(vec![Span::raw(glyphs.pinned), Span::styled(format!(" {name}"), dim)]);
         }

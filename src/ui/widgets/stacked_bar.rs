@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::axis::round_step;
-use super::text::{columns, put, width};
+use super::text::{columns, put, width, width as width_of};
 use crate::ui::theme::{Role, Theme, Tone};
 use shardscope_engine::evaluate::MemoryParts;
 use shardscope_engine::units::{Bytes, short};
@@ -42,6 +42,11 @@ struct BarPart {
     tone: Tone,
 }
 
+/// Columns that a part on a row of its own has at least, and those of its name and its size.
+const PART: u16 = 34;
+const PART_NAME: usize = 15;
+const PART_SIZE: usize = 7;
+
 /// Columns that a size under the bar has for itself.
 const TICK: f64 = 8.0;
 
@@ -70,6 +75,43 @@ impl StackedBar<'_> {
         for (row, line) in area.rows().zip(self.legend_lines(area.width, usize::from(area.height).min(2))) {
             buf.set_line(row.x, row.y, &line, row.width);
         }
+    }
+
+    /// Rows of [`StackedBar::draw_parts`] at a width.
+    pub fn parts_height(&self, width: u16) -> u16 {
+        columns(self.sizes().len()).div_ceil((width / PART).max(1))
+    }
+
+    /// Draws each part on a row of its own, in as many columns of rows as there is room for: its name, its size, and a bar on
+    /// the scale of the largest; last what is free.
+    pub fn draw_parts(&self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        let (sizes, (unit, _)) = (self.sizes(), self.unit());
+        let most = sizes.iter().map(|(_, size, _)| *size).fold(0.0, f64::max);
+        let (abreast, rows) = ((area.width / PART).max(1), usize::from(self.parts_height(area.width)));
+        let width = area.width / abreast;
+        for (index, (name, size, style)) in sizes.into_iter().enumerate() {
+            let (column, row) = (columns(index / rows.max(1)), columns(index % rows.max(1)));
+            if row >= area.height || column >= abreast {
+                continue;
+            }
+            let (x, y) = (area.x + column * width, area.y + row);
+            let room = width.saturating_sub(columns(PART_NAME + PART_SIZE) + 2);
+            let text = format!("{name:<PART_NAME$}{:>PART_SIZE$} ", figure(size / unit));
+            buf.set_stringn(x, y, &text, width.into(), self.theme.style(Role::Text));
+            let length = (size / most * f64::from(room)).round() as u16;
+            let glyph = if style.is_some() { self.theme.glyphs().fills[0] } else { self.theme.glyphs().fills[3] };
+            let style = style.unwrap_or(self.theme.style(Role::Dim));
+            (0..length.min(room)).for_each(|at| put(buf, x + columns(width_of(&text)) + at, y, glyph, style));
+        }
+    }
+
+    /// The parts that are any, each with its size and its fill, and what is free, which has none.
+    fn sizes(&self) -> Vec<(&'static str, f64, Option<Style>)> {
+        let parts = self.drawn().into_iter().filter(|part| part.size > 0.0);
+        let parts = parts.map(|part| (part.name, part.size, Some(self.theme.fill(part.tone))));
+        let free = amount(self.capacity) - self.peak();
+        parts.chain((free > 0.0).then_some(("free", free, None))).collect()
     }
 
     /// Draws round sizes under a bar, in the unit of its label.

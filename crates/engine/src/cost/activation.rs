@@ -2,35 +2,35 @@
 
 use std::ops::Add;
 
-use crate::model::{LatentAttention, LayerKind};
+use crate::model::{LatentAttention, LayerKind, LayerPart};
 use crate::plan::{Extent, Format, Recompute};
 use crate::scenario::{Differentiated, Layout, Scenario};
 use crate::units::{Bytes, Count};
 
-use super::adapters::{AdapterPlace, KeptInputs};
-use super::layer::PerSublayer;
+use super::adapters::KeptInputs;
+use super::layer::{PerPiece, Piece};
 use super::rates::Rates;
 use super::repeats::{MlpRepeats, Repeats};
 
 /// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Activations {
-    /// Kept where it is computed again from its input.
+    /// Bytes that the layer keeps for backward where backward computes it again from its input.
     pub checkpoint: Bytes,
-    /// Kept where it is not.
+    /// Bytes that it keeps otherwise.
     pub layer: Bytes,
-    /// Everything that its backward reads, whatever was kept.
+    /// Bytes that its backward reads, kept since forward or computed again.
     pub whole: Bytes,
     /// Working memory of its backward: gradients of the widest intermediates.
     pub working: Bytes,
-    /// Its attention and its MLP by themselves.
-    pub sublayers: PerSublayer<SublayerActivations>,
+    /// Each piece of the layer alone.
+    pub pieces: PerPiece<PieceActivations>,
 }
 
-/// Activation bytes of a sublayer.
+/// Activation bytes of a piece of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SublayerActivations {
-    /// Kept by a sublayer that is not computed again from the layer's input.
+pub struct PieceActivations {
+    /// Kept by a piece that is not computed again from the layer's input.
     pub kept: Bytes,
     /// Everything that its backward reads.
     pub whole: Bytes,
@@ -38,7 +38,7 @@ pub struct SublayerActivations {
     pub working: Bytes,
 }
 
-impl Add for SublayerActivations {
+impl Add for PieceActivations {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -47,11 +47,10 @@ impl Add for SublayerActivations {
 }
 
 impl Activations {
-    /// Those of a layer of which autograd records nothing, so that all of it goes with forward.
+    /// Activations of a layer of which autograd records nothing: forward frees them all.
     fn unrecorded(self) -> Self {
-        let whole =
-            |own: SublayerActivations| SublayerActivations { whole: own.whole, ..SublayerActivations::default() };
-        Self { whole: self.whole, sublayers: self.sublayers.map(whole), ..Self::default() }
+        let whole = |own: PieceActivations| PieceActivations { whole: own.whole, ..PieceActivations::default() };
+        Self { whole: self.whole, pieces: self.pieces.map(whole), ..Self::default() }
     }
 }
 
@@ -117,37 +116,33 @@ impl Rates<'_> {
             let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
             let working =
                 tokens * (hidden * whole_gradients + outputs / tensor) * storage + self.dequantised_buffer(kind);
-            SublayerActivations { kept: whole - dropped, whole, working }
+            PieceActivations { kept: whole - dropped, whole, working }
         };
         let [up, ffn] = model.mlp_widths(kind, false);
         let experts = self.expert_activations(kind, products, again.experts);
-        let [of_attention, of_mlp] =
-            [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
+        let [of_attention, of_mlp] = [LayerPart::Mixer, LayerPart::Plain].map(|part| self.kept_inputs(kind, part));
         let (products, input) = (products - 1.0 + of_mlp.second, of_mlp.second * ffn);
         let MlpRepeats { products: repeated, activation, .. } = again.mlp;
         let before = self.activation_input();
-        let none = SublayerActivations::default();
+        let none = PieceActivations::default();
         let mlp =
             || sublayer([up, up * repeated], before, 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
         let mlp = if kind.has_mlp() { mlp() } else { none };
-        let (mlp, experts) = match mlp {
-            mlp if self.experts_apart(kind) => (mlp, experts),
-            mlp => (mlp + experts, none),
-        };
         let qkv = [narrow + expanded + repeats, narrow * again.projections + expanded * again.expansions];
         let attention = || sublayer(qkv, storage, core, [0.0; 3], self.scores(kind, tokens), of_attention);
         let attention = if kind.has_mixer() { attention() } else { none };
         let attention = attention + self.beside_attention(kind, again.core);
-        let sublayers = PerSublayer { attention, mlp, experts };
+        let pieces = self.pieces(kind, [attention, mlp, experts]);
         // The widest are the MLP's, unless another mixer than attention computes its states again.
         let mixes = recurrence.is_some() || !kind.has_mlp();
-        let mixing = if mixes { sublayers.attention.working } else { Bytes::ZERO };
+        let mixing = if mixes { pieces[Piece::Mixer].working } else { Bytes::ZERO };
+        let widest = |most: Bytes, piece: Piece| most.max(pieces[piece].working);
         Activations {
-            sublayers,
+            pieces,
             checkpoint: self.stream(),
-            layer: sublayers.map(|sublayer| sublayer.kept).sum(),
-            whole: sublayers.map(|sublayer| sublayer.whole).sum(),
-            working: mixing.max(sublayers.mlp.working).max(sublayers.experts.working),
+            layer: pieces.map(|piece| piece.kept).sum(),
+            whole: pieces.map(|piece| piece.whole).sum(),
+            working: [Piece::Mlp, Piece::Router, Piece::Experts].into_iter().fold(mixing, widest),
         }
     }
 
@@ -165,12 +160,12 @@ impl Rates<'_> {
 
     /// What another mixer's backward works in, and what an indexer keeps, unless attention's core runs again to such a share,
     /// and chooses again. Each tensor rank has the whole of an indexer.
-    fn beside_attention(&self, kind: LayerKind, again: f64) -> SublayerActivations {
+    fn beside_attention(&self, kind: LayerKind, again: f64) -> PieceActivations {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let bytes = |numbers: Count| self.tokens() * numbers.get() * self.storage();
         let working = model.recurrence(kind).map_or(Bytes::ZERO, |own| bytes(own.worked_in()) / f64::from(plan.tensor));
         let whole = model.indexer(kind).map_or(Bytes::ZERO, |(own, _)| bytes(own.kept(plan.sequence)));
-        SublayerActivations { kept: whole * (1.0 - again), whole, working }
+        PieceActivations { kept: whole * (1.0 - again), whole, working }
     }
 
     /// Bytes per number of a norm's input that autograd keeps.
@@ -200,11 +195,11 @@ impl Rates<'_> {
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second
     /// ones, where `products` are kept for each.
-    fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> SublayerActivations {
+    fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> PieceActivations {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.load);
-        let KeptInputs { first, second, ranks, .. } = self.kept_inputs(kind, AdapterPlace::Routed);
+        let KeptInputs { first, second, ranks, .. } = self.kept_inputs(kind, LayerPart::Routed);
         let copies = self.dispatched(kind) * f64::from(model.routed_hidden());
         let (products, input) = (products - 1.0 + second, second * ffn);
         let outputs = self.tokens() * up / tensor;
@@ -214,7 +209,7 @@ impl Rates<'_> {
         let (copies, whole) = (copies * each, received + before + product + self.tokens() * ranks * each);
         let received = if again.whole { received } else { Bytes::ZERO };
         let dropped = product * again.activation + before * again.products + received;
-        SublayerActivations { kept: whole - dropped, whole, working: copies + outputs * each }
+        PieceActivations { kept: whole - dropped, whole, working: copies + outputs * each }
     }
 
     /// Bytes per number that an MLP keeps of what its activation function reads.
@@ -235,33 +230,43 @@ impl Rates<'_> {
         once + (once + self.stream() * 4.0) * f64::from(model.mtp_layers)
     }
 
-    /// Bytes from which the gradients of weights are computed, for attention and the MLP: the inputs of their matrices,
+    /// Values of a layer's pieces from those of the mixer, of what of an MLP is not routed, and of routed experts.
+    fn pieces<T: Copy + Default + Add<Output = T>>(
+        &self,
+        kind: LayerKind,
+        [mixer, plain, routed]: [T; 3],
+    ) -> PerPiece<T> {
+        let own_mesh = self.has_expert_mesh(kind);
+        PerPiece::from_fn(|piece| match piece {
+            Piece::Mixer => mixer,
+            Piece::Mlp if !own_mesh => plain + routed,
+            Piece::Router if own_mesh => plain,
+            Piece::Experts if own_mesh => routed,
+            _ => T::default(),
+        })
+    }
+
+    /// Bytes from which the gradients of weights are computed, by piece: the inputs of their matrices,
     /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
-    pub(crate) fn weight_gradient_inputs(&self, kind: LayerKind) -> PerSublayer<Bytes> {
+    pub(crate) fn weight_gradient_inputs(&self, kind: LayerKind) -> PerPiece<Bytes> {
         if kind.frozen {
-            return PerSublayer::default();
+            return PerPiece::default();
         }
         let model = &self.scenario.model;
-        let matrices = PerSublayer {
-            attention: (
-                model.attention_inputs(kind).map(|matrix| matrix.output as f64).sum(),
-                model.mixed_width(kind) as f64,
-            ),
-            mlp: model.mlp_widths(kind, false).into(),
-            experts: model.mlp_widths(kind, true).into(),
-        };
+        let outputs: f64 = model.attention_inputs(kind).map(|matrix| matrix.output as f64).sum();
         // The first matrices read the residual stream, and the second add to it; what is between them lies on the tensor
         // ranks.
-        let bytes = matrices.map(|(outputs, inputs): (f64, f64)| {
-            self.tokens() * ((outputs + inputs) / f64::from(self.scenario.plan.tensor)) * self.storage()
-        });
-        let PerSublayer { attention, mlp, experts } = bytes;
+        let [attention, mlp, experts] =
+            [[outputs, model.mixed_width(kind) as f64], model.mlp_widths(kind, false), model.mlp_widths(kind, true)]
+                .map(|[outputs, inputs]| {
+                    self.tokens() * ((outputs + inputs) / f64::from(self.scenario.plan.tensor)) * self.storage()
+                });
         let stream = |there: bool| if there { self.stream() * 2.0 } else { Bytes::ZERO };
         let copies = self.dispatched(kind) * f64::from(model.routed_hidden()) * self.storage() * 2.0;
         let experts = (experts + copies) * self.experts.load;
-        let (mlp, experts) = if self.experts_apart(kind) { (mlp, experts) } else { (mlp + experts, Bytes::ZERO) };
-        PerSublayer { attention: attention + stream(kind.has_mixer()), mlp: mlp + stream(kind.has_mlp()), experts }
+        let streams = [kind.has_mixer(), kind.has_mlp()].map(stream);
+        self.pieces(kind, [attention + streams[0], mlp + streams[1], experts])
     }
 
     /// Bytes of the inputs to the gradients of the logits' weights.

@@ -6,12 +6,13 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::model::{LayerKind, Matrix};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole};
 use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, OptimizerBytes, Plan};
 use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
+use super::layer::Piece;
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
@@ -21,11 +22,11 @@ use super::rates::Rates;
 pub struct Parameters {
     /// All weights, in elements of the storage format: frozen ones of fewer bits count by their bytes.
     pub weights: Count,
-    /// Those that are trained, which have gradients and optimizer state.
+    /// Trained parameters: they have gradients and optimizer state.
     pub trained: Count,
-    /// Those of matrices in layers, beside which casts may be kept.
+    /// Parameters of matrices in layers: casts of these may be kept.
     pub linear: Count,
-    /// Those that Muon updates: trained ones of matrices in layers; none where the optimizer is another.
+    /// Parameters that Muon updates, trained ones of matrices in layers; none under another optimizer.
     pub muon: Count,
 }
 
@@ -33,7 +34,7 @@ impl Parameters {
     /// None.
     pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO, muon: Count::ZERO };
 
-    /// What of the whole model is trained, each parameter once, however many ranks hold it.
+    /// The trained parameters of the whole model, each counted once, however many ranks hold it.
     pub fn trained_in_all(scenario: &Scenario) -> Self {
         let (model, plan) = (&scenario.model, &scenario.plan);
         let muon = plan.optimizer == Optimizer::Muon && !plan.tuning.freezes();
@@ -57,7 +58,7 @@ impl Parameters {
     /// Parameters of a layer's attention.
     pub fn attention(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Attention);
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part == LayerPart::Mixer);
         let all = [model.attention_parameters(kind), model.attention_weights(kind)];
         Self::new(scenario, !kind.frozen, all, model.replicated_in_attention(kind), adapters)
     }
@@ -65,17 +66,27 @@ impl Parameters {
     /// Parameters of a layer's MLP, all its experts included.
     pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let matrices = model.layer_weights(kind) - model.attention_weights(kind);
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
+        let matrices = model.matrices(kind).filter(|one| one.part != LayerPart::Mixer).map(|one| one.weights()).sum();
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part != LayerPart::Mixer);
         let all = [model.mlp_parameters(kind), matrices];
         Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)
+    }
+
+    /// Parameters of a piece that a layer has.
+    pub fn piece(scenario: &Scenario, kind: LayerKind, piece: Piece) -> Self {
+        match piece {
+            Piece::Mixer => Self::attention(scenario, kind),
+            Piece::Mlp => Self::mlp(scenario, kind),
+            Piece::Router => Self::mlp(scenario, kind) - Self::routed(scenario, kind),
+            Piece::Experts => Self::routed(scenario, kind),
+        }
     }
 
     /// Parameters of a layer's experts that a router chooses from.
     pub fn routed(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let matrices = model.mlps(kind).filter(|mlps| mlps.routed).map(|mlps| mlps.count * mlps.weights()).sum();
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Routed);
+        let matrices = model.over_part(kind, LayerPart::Routed, LayerMatrix::weights);
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part == LayerPart::Routed);
         Self::new(scenario, !kind.frozen, [model.routed_parameters(kind), matrices], [0; 2], adapters)
     }
 
@@ -105,7 +116,7 @@ impl Parameters {
         trained: bool,
         once: [u64; 2],
         replicated: [u64; 2],
-        adapters: impl Iterator<Item = Adapter>,
+        adapters: impl Iterator<Item = LayerMatrix>,
     ) -> Self {
         let tuning = &scenario.plan.tuning;
         let tensor = u64::from(scenario.plan.tensor);
@@ -116,8 +127,8 @@ impl Parameters {
             return Self { weights: all.into(), trained: trained.into(), linear: matrices.into(), muon: muon.into() };
         }
         let storage = scenario.plan.precision.storage().bytes();
-        let copies = |adapter: &Adapter| if adapter.replicated { tensor } else { 1 };
-        let trained = adapters.map(|adapter| Count::from(copies(&adapter) * adapter.parameters(tuning.rank))).sum();
+        let copies = |one: &LayerMatrix| one.count * if one.whole { tensor } else { 1 };
+        let trained = adapters.map(|one| Count::from(copies(&one) * adapter_parameters(&one, tuning.rank))).sum();
         let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
         Self { weights: frozen + Count::from(all - matrices) + trained, trained, ..Self::NONE }
     }
@@ -165,90 +176,48 @@ impl Div<f64> for Parameters {
     }
 }
 
-/// The part of a layer in which an adapter lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AdapterPlace {
-    Attention,
-    /// An MLP that every token visits.
-    Mlp,
-    /// Experts that a router chooses from.
-    Routed,
-}
-
-/// Adapters beside matrices of one shape in a layer.
-#[derive(Debug, Clone, Copy)]
-struct Adapter {
-    matrix: Matrix,
-    place: AdapterPlace,
-    /// Whether tensor ranks split the matrix by its columns, rather than its rows, if they do.
-    by_columns: bool,
-    /// Whether each of them has it whole, and so the adapter.
-    replicated: bool,
-    /// How many the layer has.
-    count: u64,
-    /// How many of them a token meets.
-    active: u64,
-}
-
-impl Adapter {
-    /// Parameters of all of them, at a rank.
-    fn parameters(&self, rank: u32) -> u64 {
-        self.count * u64::from(rank) * (self.matrix.input + self.matrix.output)
-    }
-}
-
-/// The adapters of a layer of a kind; none where all parameters are trained.
-fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapter> {
-    let (model, targets) = (&scenario.model, scenario.plan.tuning.targets);
-    let of_attention = |matrix: Matrix, by_columns| Adapter {
-        matrix,
-        place: AdapterPlace::Attention,
-        by_columns,
-        replicated: false,
-        count: 1,
-        active: 1,
-    };
-    let hidden = u64::from(model.hidden);
+/// The matrices of a layer of a kind beside which adapters lie; none where all parameters are trained. What a product joins has
+/// an adapter for each target.
+pub(super) fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> {
+    let (model, tuning) = (&scenario.model, &scenario.plan.tuning);
     let mut found = Vec::new();
-    if !scenario.plan.tuning.freezes() {
-        return found.into_iter();
-    }
-    if model.latent.is_some() {
-        // Its matrices have names of their own; a check holds that all of them are meant, or none.
-        found.extend(model.attention_inputs(kind).enumerate().filter(|_| targets.has(LoraTarget::Query)).map(
-            |(place, matrix)| {
-                let replicated = place < model.replicated_inputs(kind);
-                Adapter { replicated, ..of_attention(matrix, true) }
-            },
-        ));
-    } else {
-        let heads = model.heads(kind.mixer);
-        let (queries, keys, values) = (heads.query_width(), heads.key_width(), heads.value_weights());
-        let widths = [
-            (LoraTarget::Query, queries),
-            (LoraTarget::Key, keys),
-            (LoraTarget::Value, values),
-            (LoraTarget::QueryKeyValue, queries + keys + values),
-        ];
-        let given = widths.into_iter().filter(|(target, width)| targets.has(*target) && *width > 0);
-        found.extend(given.map(|(_, output)| of_attention(Matrix { input: hidden, output }, true)));
-    }
-    if targets.has(LoraTarget::Projection) {
-        found.extend(model.projection(kind).map(|matrix| of_attention(matrix, false)));
-    }
-    for mlps in model.mlps(kind) {
-        let place = if mlps.routed { AdapterPlace::Routed } else { AdapterPlace::Mlp };
-        let (count, active, replicated) = (mlps.count, mlps.active, mlps.narrows);
-        let of_mlp = |matrix, by_columns| Adapter { matrix, place, by_columns, replicated, count, active };
-        let one = Matrix { output: mlps.down.input, ..mlps.up };
-        let firsts = [(LoraTarget::Gate, one), (LoraTarget::Up, one), (LoraTarget::GateUp, mlps.up)];
-        let there = |target: LoraTarget| targets.has(target) && (model.gated || target != LoraTarget::Gate);
-        found.extend(firsts.into_iter().filter(|(target, _)| there(*target)).map(|(_, matrix)| of_mlp(matrix, true)));
-        if targets.has(LoraTarget::Down) {
-            found.push(of_mlp(mlps.down, false));
-        }
+    let beside = tuning.freezes().then(|| model.matrices(kind));
+    for one in beside.into_iter().flatten() {
+        let all = one.matrix.output;
+        let targets: Vec<(LoraTarget, u64)> = match (one.part, one.role) {
+            (LayerPart::Mixer, MatrixRole::Last) => vec![(LoraTarget::Projection, all)],
+            // Its matrices have names of their own; a check holds that all of them are meant, or none.
+            (LayerPart::Mixer, _) if model.latent.is_some() => vec![(LoraTarget::Query, all)],
+            (LayerPart::Mixer, MatrixRole::Expansion) => Vec::new(),
+            (LayerPart::Mixer, MatrixRole::First) => {
+                let heads = model.heads(kind.mixer);
+                let (queries, keys, values) = (heads.query_width(), heads.key_width(), heads.value_weights());
+                vec![
+                    (LoraTarget::Query, queries),
+                    (LoraTarget::Key, keys),
+                    (LoraTarget::Value, values),
+                    (LoraTarget::QueryKeyValue, queries + keys + values),
+                ]
+            }
+            (_, MatrixRole::Last) => vec![(LoraTarget::Down, all)],
+            _ if model.gated => {
+                vec![
+                    (LoraTarget::Gate, all / one.joined),
+                    (LoraTarget::Up, all / one.joined),
+                    (LoraTarget::GateUp, all),
+                ]
+            }
+            _ => vec![(LoraTarget::Up, all), (LoraTarget::GateUp, all)],
+        };
+        let given = targets.into_iter().filter(|(target, width)| tuning.targets.has(*target) && *width > 0);
+        found.extend(given.map(|(_, output)| LayerMatrix { matrix: Matrix { output, ..one.matrix }, ..one }));
     }
     found.into_iter()
+}
+
+/// Parameters of adapters of a rank, one beside a matrix.
+fn adapter_parameters(one: &LayerMatrix, rank: u32) -> u64 {
+    u64::from(rank) * (one.matrix.input + one.matrix.output)
 }
 
 /// Parameters that a scenario trains; of a tied embedding once.
@@ -258,19 +227,18 @@ pub fn trained_parameters(scenario: &Scenario) -> u64 {
         return scenario.trained_in_full();
     }
     let rank = scenario.plan.tuning.rank;
-    let of_kind = |kind| adapters(scenario, kind).map(|adapter| adapter.parameters(rank)).sum::<u64>();
+    let of_kind = |kind| adapters(scenario, kind).map(|one| one.count * adapter_parameters(&one, rank)).sum::<u64>();
     model.kinds().map(|(kind, layers)| u64::from(layers) * of_kind(kind)).sum()
 }
 
 /// Parameters of adapters that take part in one token's arithmetic.
 pub(super) fn active_adapters(scenario: &Scenario) -> Count {
     let rank = scenario.plan.tuning.rank;
-    let of_kind =
-        |kind| adapters(scenario, kind).map(|one| Adapter { count: one.active, ..one }.parameters(rank) as f64).sum();
+    let of_kind = |kind| adapters(scenario, kind).map(|one| (one.active * adapter_parameters(&one, rank)) as f64).sum();
     Count::new(scenario.model.over_layers(of_kind))
 }
 
-/// What of a sublayer's activations autograd keeps.
+/// Copies of the inputs of a part's matrices that autograd keeps for backward.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KeptInputs {
     /// Copies of the input of the first matrices, in the storage format: a frozen matrix needs none of it for a gradient,
@@ -292,16 +260,16 @@ const INPUT_PASSES: f64 = 3.0;
 const ADAPTER_LAUNCHES: f64 = 0.1;
 
 impl Rates<'_> {
-    /// What autograd keeps of the inputs of a sublayer's matrices; everything where they are trained.
-    pub(super) fn kept_inputs(&self, kind: LayerKind, place: AdapterPlace) -> KeptInputs {
+    /// The inputs of a part's matrices that autograd keeps; all of them where the matrices are trained.
+    pub(super) fn kept_inputs(&self, kind: LayerKind, part: LayerPart) -> KeptInputs {
         if self.scenario.differentiated(kind) == Differentiated::All {
             return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };
         }
-        let all: Vec<Adapter> = adapters(self.scenario, kind).filter(|adapter| adapter.place == place).collect();
+        let all: Vec<LayerMatrix> = adapters(self.scenario, kind).filter(|one| one.part == part).collect();
         let rank = f64::from(self.scenario.plan.tuning.rank);
         let met: f64 = all.iter().map(|adapter| adapter.active as f64).sum();
-        let [first, second] = [true, false]
-            .map(|by_columns| all.iter().filter(|adapter| adapter.by_columns == by_columns).count() as f64);
+        let [second, first] =
+            [true, false].map(|last| all.iter().filter(|one| (one.role == MatrixRole::Last) == last).count() as f64);
         // An input in the storage format serves all adapters, a cast one that which cast it.
         let (own, storage) = (self.adapter_bytes(), self.storage());
         let (share, is_shared) = (own / storage, own == storage);
@@ -317,27 +285,9 @@ impl Rates<'_> {
 
     /// Time of the adapters in a part of a layer: their two products, each with all gradients, and what scales the result
     /// and adds it to the frozen product.
-    pub(super) fn adapter_times(&self, kind: LayerKind, place: AdapterPlace) -> PassTimes {
-        let products = self.adapter_products(kind, place);
-        products.into_iter().fold(PassTimes::default(), |sum, product| sum + self.adapter_time(product))
-    }
-
-    /// For each adapter in a part of a layer, the product of the matrix beside which it lies.
-    pub(super) fn adapter_products(&self, kind: LayerKind, place: AdapterPlace) -> Vec<MatrixProduct> {
-        if !self.scenario.plan.tuning.freezes() {
-            return Vec::new();
-        }
-        let routed = self.scenario.model.mlps(kind).find(|mlps| mlps.routed).map(|mlps| self.mlp_products(&mlps));
-        let product = |adapter: Adapter| match (&routed, place) {
-            (Some([first, _]), AdapterPlace::Routed) if adapter.by_columns => {
-                MatrixProduct { n: Count::from(adapter.matrix.output) / self.experts.tensor, ..*first }
-            }
-            (Some([_, second]), AdapterPlace::Routed) => *second,
-            _ if adapter.replicated => self.replicated(adapter.matrix),
-            _ if adapter.by_columns => self.column_parallel(adapter.matrix, self.tokens()),
-            _ => self.row_parallel(adapter.matrix, self.tokens()),
-        };
-        adapters(self.scenario, kind).filter(|adapter| adapter.place == place).map(product).collect()
+    pub(super) fn adapter_times(&self, kind: LayerKind, part: LayerPart) -> PassTimes {
+        let beside = adapters(self.scenario, kind).filter(|one| one.part == part);
+        beside.fold(PassTimes::default(), |sum, one| sum + self.adapter_time(self.matrix_product(&one)))
     }
 
     /// Time of the adapter beside a product.
@@ -401,18 +351,16 @@ impl Rates<'_> {
         if self.dequantised().is_none() {
             return Bytes::ZERO;
         }
-        let model = &self.scenario.model;
-        let of_mlps = model.mlps(kind).flat_map(|mlps| {
-            let gates = if model.gated { 2 } else { 1 };
-            [mlps.up.parameters() / gates, mlps.down.parameters()]
-        });
-        let largest =
-            model.attention_inputs(kind).chain(model.projection(kind)).map(Matrix::parameters).chain(of_mlps).max();
+        let each = |one: LayerMatrix| one.matrix.parameters() / one.joined;
+        let largest = self.scenario.model.matrices(kind).map(each).max();
         Count::from(largest.unwrap_or_default()) / f64::from(self.scenario.plan.tensor) * self.storage()
     }
 
     /// Launches of a layer over those without adapters.
     pub(super) fn adapter_launches(&self) -> f64 {
+        if !self.scenario.plan.tuning.freezes() {
+            return 1.0;
+        }
         let model = &self.scenario.model;
         let each = |kind| adapters(self.scenario, kind).count() as f64;
         let most = model.kinds().map(|(kind, _)| each(kind)).fold(0.0, f64::max);

@@ -40,16 +40,16 @@ pub(super) struct ExchangeCasts {
 }
 
 impl ExchangeCasts {
-    /// All of a direction.
+    /// Device time of all casts in each direction.
     pub fn sum(&self) -> PerDirection<DeviceTime> {
         PerDirection::from_fn(|direction| *self.tokens.get(direction) + *self.experts.get(direction))
     }
 }
 
 impl Rates<'_> {
-    /// Whether a layer's experts are divided over other ranks than the rest of it.
-    pub(crate) fn experts_apart(&self, kind: LayerKind) -> bool {
-        kind.has_experts() && self.experts.apart
+    /// Whether a layer's experts have a mesh of their own: are divided over other ranks than the rest of it.
+    pub(crate) fn has_expert_mesh(&self, kind: LayerKind) -> bool {
+        kind.has_experts() && self.experts.own_mesh
     }
 
     /// How much longer compute takes beside the exchanges of tokens with their experts, as a share.
@@ -73,7 +73,7 @@ impl Rates<'_> {
 
     /// The exchanges of a layer's tokens with its experts.
     pub fn expert_transfers(&self, layout: &Layout) -> ExpertTransfers {
-        let Some(experts) = self.scenario.model.experts.filter(|_| self.experts.apart) else {
+        let Some(experts) = self.scenario.model.experts.filter(|_| self.experts.own_mesh) else {
             return ExpertTransfers::default();
         };
         // Tensor ranks that share experts gather what each of them received, and sum what they put out: as many bytes.
@@ -93,7 +93,7 @@ impl Rates<'_> {
     /// which are in their efficiency, are then those of the sender.
     pub(super) fn exchange_casts(&self, kind: LayerKind) -> ExchangeCasts {
         let Scenario { model, plan, .. } = self.scenario;
-        let Some(experts) = model.experts.filter(|_| self.experts_apart(kind) && plan.experts.ranks > 1) else {
+        let Some(experts) = model.experts.filter(|_| self.has_expert_mesh(kind) && plan.experts.ranks > 1) else {
             return ExchangeCasts::default();
         };
         let (hidden, own) = (f64::from(model.routed_hidden()), self.tokens() / f64::from(plan.tensor));

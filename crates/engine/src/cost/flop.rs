@@ -68,7 +68,7 @@ fn freezes(scenario: &Scenario) -> bool {
 struct Unpassed {
     /// Attention and the mixers in its place.
     mixers: Flop,
-    /// What would be computed again.
+    /// Recompute of such layers.
     recomputed: Flop,
 }
 
@@ -112,6 +112,9 @@ pub fn flop_per_weight(scenario: &Scenario) -> Flop {
 
 /// Flop of a token in adapters, forward and backward.
 pub fn adapters_flop(scenario: &Scenario) -> Flop {
+    if !scenario.plan.tuning.freezes() {
+        return Flop::ZERO;
+    }
     Flop::new(6.0 * active_adapters(scenario).get())
 }
 
@@ -127,6 +130,9 @@ pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
 /// counts, `recurrence` the flop of the mixers in its place.
 fn recomputed(scenario: &Scenario, square: f64, recurrence: Flop) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
+    if plan.recompute == Recompute::None {
+        return Flop::ZERO;
+    }
     let core = model.attention_flop(plan.sequence) * square;
     if plan.recompute != Recompute::Selective {
         return (Flop::new(2.0 * model.layers_matrix_parameters() as f64) + core + recurrence)

@@ -17,7 +17,7 @@ pub struct DriveRates {
     pub write: BytesPerSecond,
 }
 
-/// What moves between the drives and the host's memory for each parameter that an update there changes.
+/// Bytes per parameter that a host's update moves between its drives and its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SwappedBytes {
     /// Bytes read.

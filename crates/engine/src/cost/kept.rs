@@ -44,11 +44,11 @@ pub enum StatePart {
 /// The parameters of which a part is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptOf {
-    /// All of them, frozen or not.
+    /// All parameters, frozen or not.
     All,
-    /// Those of matrices in layers.
+    /// Parameters of matrices in layers.
     Linear,
-    /// Those that are trained.
+    /// Trained parameters.
     Trained,
     /// Trained ones of matrices in layers, which Muon updates.
     Matrices,
@@ -85,7 +85,7 @@ pub struct KeptPart {
     pub home: Home,
     /// The parameters of which it is kept.
     pub of: KeptOf,
-    /// How many they are, before they are sharded.
+    /// Number of parameters, before they are sharded.
     pub count: Count,
     /// Bytes of each.
     pub each: Bytes,

@@ -3,13 +3,13 @@
 
 use std::ops::Add;
 
-use crate::model::{LayerKind, Matrix, Mixer, Mlps};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, Mixer};
 use crate::plan::pass::PerDirection;
 use crate::scenario::Differentiated;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::adapters::AdapterPlace;
+use super::adapters::adapters;
 use super::attention::KernelWork;
 use super::device_time::{DeviceTime, PassTimes};
 use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes};
@@ -39,26 +39,15 @@ impl Rates<'_> {
     pub fn kernels(&self, kind: LayerKind) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
-        let names = match model.attention_inputs(kind).count() {
-            1 if kind.mixer == Mixer::Mamba => ["gates, inputs, B, C and steps", "", ""],
-            1 if kind.mixer == Mixer::DeltaNet => ["queries, keys, values and gates", "", ""],
-            1 if model.output_gate => ["queries, gate, keys and values", "", ""],
-            1 => ["queries, keys and values", "", ""],
-            2 => ["queries and compressed keys", "keys and values", ""],
-            _ => ["compressed queries and keys", "queries", "keys and values"],
+        let products = |before_core: bool| {
+            let before = |one: &LayerMatrix| one.part == LayerPart::Mixer && one.role != MatrixRole::Last;
+            let chosen = model.matrices(kind).filter(move |one| before(one) == before_core);
+            chosen.map(|one| self.matrix_kernels(of, &one))
         };
-        let narrow = ["queries, keys, values and narrow gates", "decays", "output gate"];
-        let names = if kind.has_narrow_gates(model) { narrow } else { names };
-        let inputs = self.attention_products(kind).zip(names);
-        let mut both: Vec<PerDirection<Kernel>> =
-            inputs.map(|(product, name)| self.weight_product(of, name, product)).collect();
+        let mut both: Vec<PerDirection<Kernel>> = products(true).collect();
         both.push(self.attention_core(kind));
         both.extend(self.choosing(kind));
-        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        both.extend(projection.map(|product| self.weight_product(of, "output projection", product)));
-        for mlps in model.mlps(kind) {
-            both.extend(self.mlp(kind, &mlps));
-        }
+        both.extend(products(false));
         both.extend(self.router_product(kind).map(|product| self.router_kernel(kind, product)));
         let ElementWiseTimes { residual, ffn, experts, permute } = self.element_wise(kind, tokens);
         both.push(self.streaming("experts chosen by their scores", self.router_choice(kind)));
@@ -77,55 +66,30 @@ impl Rates<'_> {
         PerDirection { forward, backward }
     }
 
-    /// Both products of the MLPs of a shape.
-    fn mlp(&self, kind: LayerKind, mlps: &Mlps) -> impl Iterator<Item = PerDirection<Kernel>> {
-        let of = match kind.has_experts() {
-            false => "MLP's ",
-            true if mlps.routed => "experts' ",
-            true => "shared expert's ",
-        };
-        let up = if self.scenario.model.gated { "gate and up" } else { "up" };
-        let names = if mlps.narrows {
-            ["tokens narrowed for experts", "tokens widened behind experts"].map(str::to_owned)
-        } else {
-            [up, "down"].map(|name| format!("{of}{name}"))
-        };
-        let products = self.mlp_products(mlps).into_iter().zip(names);
-        let load = Count::new(if mlps.routed { self.experts.load } else { 1.0 });
-        let loaded = move |kernel: Kernel| Kernel { load, ..kernel };
-        let of = self.scenario.differentiated(kind);
-        products.map(move |(product, name)| {
-            let PerDirection { forward, backward } = self.weight_product(of, &name, product);
-            PerDirection { forward: loaded(forward), backward: loaded(backward) }
-        })
+    /// The kernels of a product of activations by a matrix.
+    fn matrix_kernels(&self, of: Differentiated, one: &LayerMatrix) -> PerDirection<Kernel> {
+        let load = Count::new(if one.part == LayerPart::Routed { self.experts.load } else { 1.0 });
+        self.weight_product(of, one.name, self.matrix_product(one)).map(|kernel| Kernel { load, ..kernel })
     }
 
-    /// Both products of the MLPs of a shape, over the tokens that come to them: routed ones of a rank in one launch.
-    pub(super) fn mlp_products(&self, mlps: &Mlps) -> [MatrixProduct; 2] {
-        let tokens = self.tokens();
-        if mlps.narrows {
-            return [mlps.up, mlps.down].map(|matrix| self.replicated(matrix));
+    /// The product of activations by a matrix of a layer, over the tokens that come to it: routed ones of a rank in one launch.
+    pub(super) fn matrix_product(&self, one: &LayerMatrix) -> MatrixProduct {
+        let LayerMatrix { matrix, count, active, .. } = *one;
+        let by_rows = one.role == MatrixRole::Last;
+        if one.whole {
+            return self.replicated(matrix);
         }
-        if !mlps.routed {
-            return [self.column_parallel(mlps.up, tokens), self.row_parallel(mlps.down, tokens)];
+        if one.part != LayerPart::Routed {
+            let tokens = self.tokens();
+            return if by_rows { self.row_parallel(matrix, tokens) } else { self.column_parallel(matrix, tokens) };
         }
         // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
         // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
         let ExpertShare { ranks, tensor, load, .. } = self.experts;
-        let here = mlps.count as f64 / ranks;
-        let routed = self.routed(mlps.active) * load / here;
-        let [up, down] = [Count::from(mlps.up.output), Count::from(mlps.down.input)].map(|width| width / tensor);
-        let product = |n, k| MatrixProduct { groups: here, ..MatrixProduct::new(routed, n, k) };
-        [product(up, mlps.up.input.into()), product(mlps.down.output.into(), down)]
-    }
-
-    /// The products before attention, in the order of `Model::attention_inputs`.
-    pub(super) fn attention_products(&self, kind: LayerKind) -> impl Iterator<Item = MatrixProduct> {
-        let model = &self.scenario.model;
-        let replicated = model.replicated_inputs(kind);
-        model.attention_inputs(kind).enumerate().map(move |(place, matrix)| {
-            if place < replicated { self.replicated(matrix) } else { self.column_parallel(matrix, self.tokens()) }
-        })
+        let here = count as f64 / ranks;
+        let [input, output] = [matrix.input, matrix.output].map(Count::from);
+        let (input, output) = if by_rows { (input / tensor, output) } else { (input, output / tensor) };
+        MatrixProduct { groups: here, ..MatrixProduct::new(self.routed(active) * load / here, output, input) }
     }
 
     /// The product of a weight that each tensor rank has whole: with sequence parallelism each has a part of the tokens.
@@ -148,19 +112,15 @@ impl Rates<'_> {
 
     /// The passes that bring the layer's frozen weights into the storage format.
     fn dequantising(&self, kind: LayerKind) -> PerDirection<Kernel> {
-        let (model, tokens) = (&self.scenario.model, self.tokens());
-        let attention =
-            self.attention_products(kind).chain(model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens)));
-        let products = attention.chain(model.mlps(kind).flat_map(|mlps| self.mlp_products(&mlps)));
-        let time = products.map(|product| self.dequantisation(product)).fold(DeviceTime::default(), DeviceTime::add);
+        let products = self.scenario.model.matrices(kind).map(|one| self.dequantisation(self.matrix_product(&one)));
+        let time = products.fold(DeviceTime::default(), DeviceTime::add);
         let PerDirection { forward, .. } = self.streaming("frozen weights dequantised", time);
         PerDirection { backward: forward.clone(), forward }
     }
 
     /// The adapters of a layer, with what adds them to the frozen products.
     fn adapters(&self, kind: LayerKind) -> PerDirection<Kernel> {
-        let places = [AdapterPlace::Attention, AdapterPlace::Mlp, AdapterPlace::Routed];
-        let beside = || places.into_iter().flat_map(|place| self.adapter_products(kind, place));
+        let beside = || adapters(self.scenario, kind).map(|adapter| self.matrix_product(&adapter));
         let times = beside().map(|product| self.adapter_time(product)).fold(PassTimes::default(), PassTimes::add);
         let work = |MatrixProduct { m, n, k, groups }: MatrixProduct| {
             let [m, n, k] = [m, n, k].map(Count::get);
@@ -259,7 +219,7 @@ impl Rates<'_> {
         self.moving(name, PerDirection { forward: time, backward: time * BACKWARD_TRAFFIC })
     }
 
-    /// The same with the time of each direction.
+    /// The kernel of operators that only move data, whose time differs by direction.
     fn moving(&self, name: &str, times: PerDirection<DeviceTime>) -> PerDirection<Kernel> {
         times.map(|time| Kernel {
             name: name.to_owned(),

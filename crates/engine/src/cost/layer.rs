@@ -1,74 +1,54 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::Add;
+use std::ops::{Add, Index};
 
-use crate::model::LayerKind;
+use crate::model::{LayerKind, LayerPart};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::adapters::{AdapterPlace, Parameters};
+use super::adapters::Parameters;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
-/// A part of a transformer layer that adds to the residual stream.
+/// A piece of a transformer layer, which has a mixer, an MLP or both. Where experts have a mesh of their own, the two last stand
+/// in place of the MLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sublayer {
+pub enum Piece {
     /// Attention or another mixer, with its projections and norm.
-    Attention,
-    /// The MLP, with its norm; where experts have a mesh of their own, what the layer has beside them: norm, router and
-    /// shared expert.
+    Mixer,
+    /// The MLP, with its norm: of a layer of experts all of them, with their router.
     Mlp,
-    /// Experts that have a mesh of their own.
+    /// Norm, router and shared expert beside experts on a mesh of their own.
+    Router,
+    /// Experts on a mesh of their own.
     Experts,
 }
 
-impl Sublayer {
-    /// Whether layers of a kind have it.
-    pub const fn is_in(self, kind: LayerKind) -> bool {
-        match self {
-            Self::Attention => kind.has_mixer(),
-            Self::Mlp => kind.has_mlp(),
-            Self::Experts => kind.has_experts(),
-        }
-    }
-}
-
-/// A value for each sublayer.
+/// A value for each piece of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PerSublayer<T> {
-    /// Attention's value.
-    pub attention: T,
-    /// The MLP's value.
-    pub mlp: T,
-    /// The value of experts on a mesh of their own.
-    pub experts: T,
-}
+pub struct PerPiece<T>([T; 4]);
 
-impl<T> PerSublayer<T> {
+impl<T> PerPiece<T> {
     /// One value for all.
     pub const fn all(value: T) -> Self
     where
         T: Copy,
     {
-        Self { attention: value, mlp: value, experts: value }
+        Self([value; 4])
     }
 
-    /// The value of a sublayer.
-    pub const fn get(&self, sublayer: Sublayer) -> &T {
-        match sublayer {
-            Sublayer::Attention => &self.attention,
-            Sublayer::Mlp => &self.mlp,
-            Sublayer::Experts => &self.experts,
-        }
+    /// Makes the value of each.
+    pub fn from_fn(make: impl FnMut(Piece) -> T) -> Self {
+        Self([Piece::Mixer, Piece::Mlp, Piece::Router, Piece::Experts].map(make))
     }
 
     /// Applies a function to each value.
-    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerSublayer<U> {
-        PerSublayer { attention: make(self.attention), mlp: make(self.mlp), experts: make(self.experts) }
+    pub fn map<U>(self, make: impl FnMut(T) -> U) -> PerPiece<U> {
+        PerPiece(self.0.map(make))
     }
 
     /// The sum of all values.
@@ -76,42 +56,51 @@ impl<T> PerSublayer<T> {
     where
         T: Add<Output = T>,
     {
-        self.attention + self.mlp + self.experts
+        let Self([mixer, mlp, router, experts]) = self;
+        mixer + mlp + router + experts
     }
 }
 
-/// Device time of one layer for one micro-batch, by sublayer: tensor parallelism meets between them.
+impl<T> Index<Piece> for PerPiece<T> {
+    type Output = T;
+
+    fn index(&self, piece: Piece) -> &T {
+        &self.0[piece as usize]
+    }
+}
+
+/// Device time of one layer for one micro-batch, by piece: tensor parallelism meets between them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerWork {
     /// Forward.
-    pub forward: PerSublayer<DeviceTime>,
+    pub forward: PerPiece<DeviceTime>,
     /// Backward, recompute apart.
-    pub backward: PerSublayer<DeviceTime>,
+    pub backward: PerPiece<DeviceTime>,
     /// Part of backward: the gradients of weights, as in [`PassTimes::weights`].
-    pub weights: PerSublayer<DeviceTime>,
+    pub weights: PerPiece<DeviceTime>,
     /// Part of each forward that selective recompute repeats.
-    pub selective: PerSublayer<DeviceTime>,
+    pub selective: PerPiece<DeviceTime>,
 }
 
 impl LayerWork {
-    /// Device time of one pass over a sublayer.
-    pub fn work(&self, sublayer: Sublayer, pass: Pass) -> DeviceTime {
-        let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|each| *each.get(sublayer));
+    /// Device time of one pass over a piece.
+    pub fn work(&self, piece: Piece, pass: Pass) -> DeviceTime {
+        let [forward, backward, weights] = [&self.forward, &self.backward, &self.weights].map(|each| each[piece]);
         PassTimes { forward, backward, weights }.work(pass)
     }
 }
 
-/// Device time of a sublayer, as in [`LayerWork`].
+/// Device time of a piece, as in [`LayerWork`].
 #[derive(Debug, Clone, Copy, Default)]
-struct SublayerWork {
+struct PieceWork {
     forward: DeviceTime,
     backward: DeviceTime,
     weights: DeviceTime,
     selective: DeviceTime,
 }
 
-impl SublayerWork {
-    /// The same with casts in both directions, which a repeat of forward has `again`.
+impl PieceWork {
+    /// Adds casts in both directions; where a repeat of forward casts `again`, to selective recompute too.
     fn with_casts(self, casts: PerDirection<DeviceTime>, again: bool) -> Self {
         let repeated = if again { casts.forward } else { DeviceTime::default() };
         Self {
@@ -121,6 +110,14 @@ impl SublayerWork {
             ..self
         }
     }
+}
+
+/// Device time of the products in a part of a layer.
+#[derive(Debug, Clone, Copy)]
+struct PartWork {
+    products: PassTimes,
+    /// Part of their forward that selective recompute repeats.
+    repeated: DeviceTime,
 }
 
 /// Device time of element-wise operators in forward.
@@ -218,79 +215,73 @@ impl Rates<'_> {
 
     /// Device time of one layer of a kind, one micro-batch.
     pub fn layer(&self, kind: LayerKind) -> LayerWork {
-        self.sliced_layer(kind, PerSublayer::all(1))
+        self.sliced_layer(kind, PerPiece::all(1))
     }
 
     /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
     /// additions of their outputs in forward.
-    pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerSublayer<u32>) -> LayerWork {
+    pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerPiece<u32>) -> LayerWork {
         let slices = slices.map(f64::from);
         let model = &self.scenario.model;
         let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let inputs = self.attention_products(kind).map(|product| self.sliced(of, product, slices.attention));
-        let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
-        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        let projection = projection.map(|product| self.sliced(of, product, slices.attention)).unwrap_or_default();
+        let repeats = self.repeats(kind);
+        let mlps = if self.has_expert_mesh(kind) { [Piece::Router, Piece::Experts] } else { [Piece::Mlp; 2] };
+        let pieces = [Piece::Mixer, mlps[0], mlps[1]];
+        // The products of each part, and what of their forward selective recompute repeats.
+        let mut parts = LayerPart::ALL.map(|part| {
+            let products = self.adapter_times(kind, part);
+            PartWork { products, repeated: products.forward * repeats.of_adapters(part) }
+        });
+        for one in model.matrices(kind) {
+            let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
+            let part = &mut parts[one.part as usize];
+            part.products = part.products + products;
+            part.repeated = part.repeated + products.forward * repeats.share(&one);
+        }
+        let [mixer, plain, routed] = parts;
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
-        let forward = inputs.forward + projection.forward;
-        let again = self.repeats(kind);
-        let expansions = model
-            .expansions(kind)
-            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices.attention));
-        let expansions = expansions.fold(DeviceTime::default(), |all, one| all + one.forward);
         // Residuals are added again only where the products before them are computed again.
-        let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        let repeated = repeated * again.norms;
+        let norms = if repeats.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
+        let norms = norms * repeats.norms;
         let half = |there: bool, time: DeviceTime| if there { time } else { DeviceTime::default() };
         let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
         let stream = half(mixed, residual);
-        let attention = SublayerWork {
-            forward: forward + core.forward + stream,
-            backward: inputs.backward + core.backward + projection.backward + stream * BACKWARD_TRAFFIC,
-            weights: inputs.weights + projection.weights,
-            selective: core.forward * again.core
-                + forward * again.projections
-                + expansions * (again.expansions - again.projections)
-                + half(mixed, repeated),
+        let attention = PieceWork {
+            forward: mixer.products.forward + core.forward + stream,
+            backward: mixer.products.backward + core.backward + stream * BACKWARD_TRAFFIC,
+            weights: mixer.products.weights,
+            selective: core.forward * repeats.core + mixer.repeated + half(mixed, norms),
         };
-        let [residual, repeated] = [residual, repeated].map(|time| half(passed, time));
-        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| SublayerWork {
+        let [residual, norms] = [residual, norms].map(|time| half(passed, time));
+        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| PieceWork {
             forward: products.forward + moved + ffn,
             backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
             weights: products.weights,
             selective,
         };
         // Tokens are put into the order of their experts before these, and back behind them.
-        let [plain, routed] =
-            [(AdapterPlace::Mlp, slices.mlp), (AdapterPlace::Routed, slices.experts)].map(|(place, slices)| {
-                let routed = place == AdapterPlace::Routed;
-                let products =
-                    model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
-                products
-                    .map(|product| self.sliced(of, product, slices))
-                    .fold(self.adapter_times(kind, place), PassTimes::add)
-            });
-        let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
-        let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
-        let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
+        let activations = [ffn * repeats.mlp.activation, experts_ffn * repeats.experts.activation];
+        let moved_repeated = permute * if repeats.experts.whole { 1.0 } else { 0.0 };
         let router = self.router(kind);
-        let router_again = router.forward * again.experts.products;
-        let (mlp, experts) = if self.experts_apart(kind) {
-            let plain_again = products[0] + (repeated + activations[0]) + moved_again + router_again;
-            let routed_again = products[1] + activations[1] + moved_again;
-            let mlp = of_mlps(plain + router, residual + permute, ffn, plain_again);
-            let experts = of_mlps(routed, permute, experts_ffn, routed_again);
+        let choice_repeated = router.forward * repeats.experts.products;
+        let none = PieceWork::default();
+        let work = if self.has_expert_mesh(kind) {
+            let router_repeated = plain.repeated + (norms + activations[0]) + moved_repeated + choice_repeated;
+            let experts_repeated = routed.repeated + activations[1] + moved_repeated;
+            let router = of_mlps(plain.products + router, residual + permute, ffn, router_repeated);
+            let experts = of_mlps(routed.products, permute, experts_ffn, experts_repeated);
             let casts = self.exchange_casts(kind);
-            (mlp.with_casts(casts.tokens, again.experts.whole), experts.with_casts(casts.experts, again.experts.whole))
+            let experts = experts.with_casts(casts.experts, repeats.experts.whole);
+            PerPiece([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
         } else {
-            let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
-            let all_again = products + (repeated + activations) + moved_again * 2.0 + router_again;
-            let all = of_mlps(plain + routed + router, residual + permute * 2.0, ffn + experts_ffn, all_again);
-            (all, SublayerWork::default())
+            let (products, [plain_ffn, routed_ffn]) = (plain.repeated + routed.repeated, activations);
+            let all_repeated = products + (norms + plain_ffn + routed_ffn) + moved_repeated * 2.0 + choice_repeated;
+            let products = plain.products + routed.products + router;
+            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_repeated);
+            PerPiece([attention, all, none, none])
         };
-        let work = PerSublayer { attention, mlp, experts };
         if of == Differentiated::Nothing {
             return LayerWork { forward: work.map(|work| work.forward), ..LayerWork::default() };
         }
@@ -386,12 +377,12 @@ impl Rates<'_> {
             + DeviceTime::arithmetic(self.orthogonalisation(muon) / self.matmul_storage)
     }
 
-    /// What an update moves for each parameter of the plan's optimizer.
+    /// Bytes that an update by the plan's optimizer moves for each parameter.
     pub fn update_bytes(&self) -> Bytes {
         self.moved_by_update(Bytes::new(self.scenario.plan.optimizer_state()))
     }
 
-    /// What an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
+    /// Bytes that an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
     /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28. Where an average
     /// is among the state, it is taken of the updated weights, read once more; where no norm is taken, gradients are read once
     /// less than in the steps that all constants were fitted to.
@@ -429,19 +420,28 @@ impl Rates<'_> {
         self.calibrated.runtime.layer * (launches / self.calibrated.software.host)
     }
 
-    /// Time of the host to launch forward of a sublayer, half of a layer, of a kind: none where a graph replays it, and
-    /// none for a half that the layer lacks.
-    pub(crate) fn host_sublayer(&self, sublayer: Sublayer, kind: LayerKind) -> Seconds {
+    /// Whether layers of a kind have a piece.
+    pub(crate) fn has(&self, piece: Piece, kind: LayerKind) -> bool {
+        let own_mesh = self.has_expert_mesh(kind);
+        match piece {
+            Piece::Mixer => kind.has_mixer(),
+            Piece::Mlp => kind.has_mlp() && !own_mesh,
+            Piece::Router | Piece::Experts => own_mesh,
+        }
+    }
+
+    /// Time of the host to launch forward of a piece of a layer of a kind, half of the layer's: none where a graph replays it.
+    /// A router's launches are among those of its experts.
+    pub(crate) fn host_piece(&self, piece: Piece, kind: LayerKind) -> Seconds {
         let replayed = match self.scenario.plan.cuda_graphs {
             CudaGraphs::None => false,
-            CudaGraphs::Layer => sublayer == Sublayer::Attention || !kind.has_experts(),
+            CudaGraphs::Layer => piece == Piece::Mixer || !kind.has_experts(),
             CudaGraphs::Full => true,
         };
-        if replayed || !sublayer.is_in(kind) {
+        if replayed || piece == Piece::Router || !self.has(piece, kind) {
             return Seconds::ZERO;
         }
-        let has_experts =
-            kind.has_experts() && sublayer == if self.experts.apart { Sublayer::Experts } else { Sublayer::Mlp };
+        let has_experts = piece != Piece::Mixer && kind.has_experts();
         self.host_layer() / 2.0 + if has_experts { self.host_experts() } else { Seconds::ZERO }
     }
 

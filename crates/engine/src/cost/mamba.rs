@@ -16,7 +16,7 @@ const FP32: f64 = 2.0;
 struct ScanWidths {
     /// Inputs of all heads, their outputs, or their gates.
     heads: f64,
-    /// What all groups write with, or read with.
+    /// Width of B, and of C, in all groups.
     groups: f64,
     /// A row of the products of a chunk's tokens by each other, for all groups.
     rows: f64,

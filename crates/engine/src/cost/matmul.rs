@@ -24,7 +24,7 @@ pub(crate) struct MatrixProduct {
     pub n: Count,
     /// Inner dimension, which is summed over.
     pub k: Count,
-    /// How many there are.
+    /// Number of equal products in one launch.
     pub groups: f64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct ExpertShare {
     /// Tokens of the busiest rank's experts over the mean.
     pub load: f64,
     /// Whether experts are divided over other ranks than the rest of the model.
-    pub apart: bool,
+    pub own_mesh: bool,
 }
 
 /// The rates of one scenario.
@@ -144,7 +144,7 @@ impl ExpertShare {
             ranks: experts.ranks.into(),
             tensor: tensor.into(),
             load: experts.load(),
-            apart: experts.ranks > 1 || tensor != scenario.plan.tensor,
+            own_mesh: experts.ranks > 1 || tensor != scenario.plan.tensor,
         }
     }
 }

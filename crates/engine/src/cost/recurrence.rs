@@ -13,7 +13,7 @@ use super::collective::{Payload, Transfer};
 use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
 
-/// What a layer does for a token beside products by weights.
+/// Arithmetic and traffic of a recurrent layer for a token, products by weights apart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenWork {
     /// Flop.

@@ -1,7 +1,7 @@
 //! The shares of a layer's forward that selective recompute repeats, by part. Not for their bytes and seconds
 //! ([`super::activation`], [`super::layer`]).
 
-use crate::model::{LayerKind, Model};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole, Model};
 use crate::plan::{Module, RecomputeModules};
 use crate::scenario::Scenario;
 
@@ -76,16 +76,24 @@ impl Repeats {
         }
     }
 
+    /// The share of the product by a matrix.
+    pub fn share(&self, one: &LayerMatrix) -> f64 {
+        if one.role == MatrixRole::Expansion { self.expansions } else { self.of_adapters(one.part) }
+    }
+
+    /// The share of the adapters in a part of a layer: they run again with the products that do not expand.
+    pub fn of_adapters(&self, part: LayerPart) -> f64 {
+        match part {
+            LayerPart::Mixer => self.projections,
+            LayerPart::Plain => self.mlp.products,
+            LayerPart::Routed => self.experts.products,
+        }
+    }
+
     /// Weights of a layer's products that run again for a token.
     pub fn weights(&self, model: &Model, kind: LayerKind) -> f64 {
-        let expansions: u64 = model.expansions(kind).map(crate::model::Matrix::parameters).sum();
-        let mlps = model.mlps(kind).map(|mlps| {
-            let share = if mlps.routed { self.experts.products } else { self.mlp.products };
-            (mlps.active * mlps.weights()) as f64 * share
-        });
-        (model.attention_weights(kind) - expansions) as f64 * self.projections
-            + expansions as f64 * self.expansions
-            + mlps.sum::<f64>()
+        let products = model.matrices(kind).map(|one| one.active_weights() as f64 * self.share(&one)).sum::<f64>();
+        products + model.conv_weights(kind) as f64 * self.projections
     }
 }
 

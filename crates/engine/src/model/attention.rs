@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Mixer, Model, Recurrence, is_off};
+use super::{LayerKind, LayerMatrix, LayerPart, Matrix, Mixer, Model, Recurrence, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -309,8 +309,7 @@ impl Model {
 
     /// Weights of the mixer of a layer of a kind, an indexer's apart: of each a token takes part in one product.
     pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
-        let conv = self.recurrence(kind).map_or(0, Recurrence::conv_weights);
-        self.attention_inputs(kind).chain(self.projection(kind)).map(Matrix::parameters).sum::<u64>() + conv
+        self.over_part(kind, LayerPart::Mixer, LayerMatrix::weights) + self.conv_weights(kind)
     }
 
     /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.
@@ -318,19 +317,12 @@ impl Model {
         if !kind.has_mixer() {
             return 0;
         }
-        let norms = self.mixer_norm_parameters();
+        let all = self.over_part(kind, LayerPart::Mixer, LayerMatrix::parameters) + self.mixer_norm_parameters();
         if let Some(recurrence) = self.recurrence(kind) {
-            return self.attention_weights(kind) + recurrence.other_parameters() + norms;
+            return all + self.conv_weights(kind) + recurrence.other_parameters();
         }
-        let biases = self.biases();
-        let given = |has: bool, count: u64| if has { count } else { 0 };
-        self.attention_weights(kind)
-            + given(biases.qkv, self.qkv_biases(kind))
-            + given(biases.projection, self.hidden.into())
-            + given(biases.sinks, self.heads(kind.mixer).queries.into())
-            + self.qk_norm_parameters(kind)
-            + self.indexer_parameters(kind)
-            + norms
+        let sinks = if self.biases().sinks { u64::from(self.heads(kind.mixer).queries) } else { 0 };
+        all + sinks + self.qk_norm_parameters(kind) + self.indexer_parameters(kind)
     }
 
     /// Those of them that tensor parallelism does not divide, but each of its ranks has whole, and those of these in matrices:
@@ -367,7 +359,7 @@ impl Model {
         u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
     }
 
-    fn qkv_biases(&self, kind: LayerKind) -> u64 {
+    pub(super) fn qkv_biases(&self, kind: LayerKind) -> u64 {
         let heads = self.heads(kind.mixer);
         match self.latent {
             None => heads.query_width() + heads.key_width() + heads.value_weights(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMlp, Matrix, Model, is_off};
+use super::{LayerKind, LayerMatrix, LayerMlp, LayerPart, Matrix, MatrixRole, Model, is_off};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,18 +63,6 @@ pub struct Mlps {
     pub routed: bool,
     /// Whether they narrow and widen tokens on the way to others, with nothing in between.
     pub narrows: bool,
-}
-
-impl Mlps {
-    /// Weights of one.
-    pub fn weights(&self) -> u64 {
-        self.up.parameters() + self.down.parameters()
-    }
-
-    /// Parameters of one.
-    fn parameters(&self, biased: bool) -> u64 {
-        self.weights() + if biased { self.up.output + self.down.output } else { 0 }
-    }
 }
 
 impl Model {
@@ -148,26 +136,24 @@ impl Model {
 
     /// Parameters of a layer's MLP: experts, their router and gate included, and its share of the norms.
     pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
-        let biased = self.biases().mlp;
-        let mlps = self.mlps(kind).map(|mlps| mlps.count * mlps.parameters(biased)).sum::<u64>();
-        mlps + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
+        let plain = self.over_part(kind, LayerPart::Plain, LayerMatrix::parameters);
+        plain + self.routed_parameters(kind) + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
     }
 
     /// Those of them that each tensor rank has whole, and those of these in matrices: norms, router and gate, biases behind
     /// second matrices, and what narrows and widens tokens for experts (Megatron-LM, `moe_layer.py`).
     pub(crate) fn replicated_in_mlp(&self, kind: LayerKind) -> [u64; 2] {
-        let plain = || self.mlps(kind).filter(|mlps| !mlps.routed);
-        let biases = if self.biases().mlp { plain().map(|mlps| mlps.down.output).sum() } else { 0 };
-        let narrowing: u64 = plain().filter(|mlps| mlps.narrows).map(|mlps| mlps.weights()).sum();
+        let last = |one: &LayerMatrix| if one.role == MatrixRole::Last { one.bias } else { 0 };
+        let narrow = |one: &LayerMatrix| if one.whole { one.weights() } else { 0 };
+        let biases = self.over_part(kind, LayerPart::Plain, last);
+        let narrowing = self.over_part(kind, LayerPart::Plain, narrow);
         let beside = biases + self.router_parameters(kind) + self.mlp_norm_parameters(kind);
         [narrowing + beside, narrowing]
     }
 
     /// Parameters of a layer's experts that a router chooses from.
     pub(crate) fn routed_parameters(&self, kind: LayerKind) -> u64 {
-        let biased = self.biases().mlp;
-        let routed = self.mlps(kind).filter(|mlps| mlps.routed);
-        routed.map(|mlps| mlps.count * mlps.parameters(biased)).sum()
+        self.over_part(kind, LayerPart::Routed, LayerMatrix::parameters)
     }
 
     /// Those of the MLP's share of the norms.
@@ -186,8 +172,9 @@ impl Model {
 
     /// Parameters of a layer's experts that a token does not visit.
     pub(super) fn idle_parameters(&self, kind: LayerKind) -> u64 {
-        let biased = self.biases().mlp;
-        self.mlps(kind).map(|mlps| mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased)).sum()
+        self.over_part(kind, LayerPart::Routed, |one| {
+            one.parameters() / one.count * one.count.saturating_sub(one.active)
+        })
     }
 
     /// Parameters of a layer without those of experts that a token does not visit.
@@ -197,11 +184,11 @@ impl Model {
 
     /// Weights of a layer's matrix products that take part in one token's arithmetic.
     pub(crate) fn active_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()
+        self.matrices(kind).map(|one| one.active_weights()).sum::<u64>() + self.conv_weights(kind)
     }
 
     /// Weights of a layer's matrix products, those of experts that a token does not visit included.
     pub(crate) fn layer_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.count * mlps.weights()).sum::<u64>()
+        self.matrices(kind).map(|one| one.weights()).sum::<u64>() + self.conv_weights(kind)
     }
 }

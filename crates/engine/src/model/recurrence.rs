@@ -31,7 +31,7 @@ impl Recurrence {
     }
 
     /// Weights of its convolution.
-    pub(super) fn conv_weights(self) -> u64 {
+    fn conv_weights(self) -> u64 {
         match self {
             Self::DeltaNet(net) => net.conv_weights(),
             Self::Mamba(mamba) => mamba.conv_weights(),
@@ -71,6 +71,11 @@ impl Recurrence {
 }
 
 impl Model {
+    /// Weights of the convolution before a layer's mixer; none in most.
+    pub(crate) fn conv_weights(&self, kind: LayerKind) -> u64 {
+        self.recurrence(kind).map_or(0, Recurrence::conv_weights)
+    }
+
     /// The mixer that layers of a kind have in place of attention.
     pub fn recurrence(&self, kind: LayerKind) -> Option<Recurrence> {
         match kind.mixer {

@@ -1,5 +1,7 @@
 //! From a file's text to a checked preset, or to one line that says what is wrong with it.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -61,13 +63,19 @@ pub fn no_id(text: &str) -> Option<String> {
     no_name(text).map(|why| format!("its name {why}"))
 }
 
-/// A preset with nothing wrong in it.
-pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
-    checked(id, text).map_err(|error| one_line(&error))
+/// A preset with nothing wrong in it, over the keys of the one that it is like.
+pub(super) fn preset<P: Preset>(id: &str, text: &str, find: impl FnOnce(&str) -> Option<Arc<P>>) -> Result<P, String> {
+    match like(text)? {
+        None => checked(id, text).map_err(|error| one_line(&error)),
+        Some((like, own)) => {
+            let base = find(&like).ok_or_else(|| format!("like: there is no '{like}' to be like"))?;
+            over(id, own, &*base)
+        }
+    }
 }
 
 /// Reads a preset, with each mistake at its place.
-pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
+fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
@@ -90,7 +98,7 @@ pub fn like(text: &str) -> Result<Option<(String, Table)>, String> {
 
 /// A preset with nothing wrong in it, of a file's own keys over those of another one. Mistakes have no place: what they are
 /// in may stand in either file.
-pub(super) fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
+fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
     let base = Table::try_from(base).map_err(|error| error.to_string())?;
     let mut preset: P = merged(own, base).try_into().map_err(|error| printable(error.message()))?;
     preset.set_id(id);
@@ -134,6 +142,13 @@ pub fn cluster(id: &str, text: &str) -> Result<Cluster, FileError> {
 /// A model with nothing wrong in it, or each mistake at its place.
 pub fn model(id: &str, text: &str) -> Result<Model, FileError> {
     checked(id, text)
+}
+
+/// The name that a preset's text gives it.
+pub(super) fn name(text: &str) -> Option<String> {
+    // Tables stand behind the fields at the top: the rest need not be read, unless what looks like one is none.
+    let top = text.split("\n[").next()?;
+    [top, text].into_iter().find_map(|text| Source::new(text).ok()?.text("name").map(str::to_owned))
 }
 
 /// The name of a scenario; the rest of the file is not read here.

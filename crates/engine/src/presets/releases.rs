@@ -11,16 +11,13 @@ impl Library {
     /// with a caveat that says which.
     pub(super) fn release(&self, id: &str) -> Option<Arc<Stack>> {
         let (family, wanted) = release(id)?;
-        let mut known: Vec<(Vec<u32>, &Stack)> = self
-            .stacks
-            .values()
-            .filter_map(|stack| release(&stack.id).filter(|(other, _)| *other == family).map(|(_, it)| (it, &**stack)))
-            .collect();
-        known.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let (_, stack) = known.iter().rfind(|(release, _)| *release <= wanted).or(known.first())?;
-        let caveat = format!("stack '{id}' has no file of its own: {} stands for it", stack.id);
-        let caveats = stack.caveats.iter().cloned().chain([caveat]).collect();
-        Some(Arc::new(Stack { caveats, ..(*stack).clone() }))
+        let of_family = |id| release(id).filter(|(other, _)| *other == family).map(|(_, release)| (release, id));
+        let mut known: Vec<(Vec<u32>, &str)> = self.stacks.ids().filter_map(of_family).collect();
+        known.sort();
+        let (_, nearest) = known.iter().rfind(|(release, _)| *release <= wanted).or(known.first())?;
+        let mut stack = Stack::clone(&*self.stacks.find(nearest)?);
+        stack.caveats.push(format!("stack '{id}' has no file of its own: {nearest} stands for it"));
+        Some(Arc::new(stack))
     }
 }
 

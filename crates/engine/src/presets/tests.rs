@@ -47,6 +47,11 @@ fn text(kind: Kind, id: &str) -> Arc<str> {
     Library::embedded().entries(kind).find(|entry| entry.id == id).unwrap().text.clone()
 }
 
+/// Every preset of a kind that the program carries.
+fn all<P: Preset>(presets: &ById<P>) -> Vec<Arc<P>> {
+    presets.ids().map(|id| presets.find(id).expect(id)).collect()
+}
+
 #[test]
 fn the_ids_of_the_contract_are_there() {
     let library = Library::embedded();
@@ -65,14 +70,17 @@ fn the_ids_of_the_contract_are_there() {
 fn every_figure_has_a_source() {
     let library = Library::embedded();
     let mut sources = Vec::new();
-    for cluster in library.clusters.values() {
-        sources.extend([(&cluster.id, &cluster.source), (&cluster.id, &cluster.device.source)]);
-        sources.extend(cluster.levels.iter().map(|level| (&cluster.id, &level.source)));
+    for cluster in all(&library.clusters) {
+        let levels = cluster.levels.iter().map(|level| &level.source);
+        let all = levels.chain([&cluster.source, &cluster.device.source]);
+        sources.extend(all.map(|source| (cluster.id.clone(), source.clone())));
     }
-    sources.extend(library.stacks.values().map(|stack| (&stack.id, &stack.source)));
-    sources.extend(library.calibrations.values().map(|calibration| (&calibration.id, &calibration.source)));
-    sources.extend(library.models.values().map(|model| (&model.id, &model.source)));
-    sources.extend(library.strategies.values().map(|strategy| (&strategy.id, &strategy.source)));
+    sources.extend(all(&library.stacks).into_iter().map(|stack| (stack.id.clone(), stack.source.clone())));
+    sources.extend(
+        all(&library.calibrations).into_iter().map(|calibration| (calibration.id.clone(), calibration.source.clone())),
+    );
+    sources.extend(all(&library.models).into_iter().map(|model| (model.id.clone(), model.source.clone())));
+    sources.extend(all(&library.strategies).into_iter().map(|strategy| (strategy.id.clone(), strategy.source.clone())));
     for (id, source) in sources {
         assert!(source.len() > 10, "{id}: '{source}'");
     }
@@ -82,7 +90,7 @@ fn every_figure_has_a_source() {
 fn clusters_have_their_levels_and_calibrations_their_architectures() {
     let library = Library::embedded();
     let measured = library.calibration("measured").unwrap();
-    for cluster in library.clusters.values() {
+    for cluster in all(&library.clusters) {
         let named: Vec<&str> = cluster.levels.iter().map(|level| level.name.as_str()).collect();
         let wanted: &[&str] = match cluster.id.as_str() {
             id if id.starts_with("mi250") => &["package", "node", "system"],
@@ -96,7 +104,7 @@ fn clusters_have_their_levels_and_calibrations_their_architectures() {
         let entry = measured.architectures.contains_key(architecture);
         assert_ne!(entry, UNMEASURED.contains(&architecture), "{}: {architecture}", cluster.id);
     }
-    for stack in library.stacks.values() {
+    for stack in all(&library.stacks) {
         let wanted = if stack.id == "ideal" { "ideal" } else { "measured" };
         assert_eq!(stack.calibration, wanted, "{}", stack.id);
     }

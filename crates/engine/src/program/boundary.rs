@@ -156,7 +156,7 @@ fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     builder.push(task);
 }
 
-/// All events that gradients wait for.
+/// The events after which a step's gradients are complete.
 const GRADIENTS: [TaskEvent; 6] = [
     TaskEvent::Released,
     TaskEvent::Reduced,

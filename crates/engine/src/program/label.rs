@@ -159,7 +159,7 @@ pub struct Label {
     pub phase: Phase,
     /// Activity in the first iteration, with layer and micro-batch counted from its launch's.
     pub first: Activity,
-    /// How the layer moves with the task loop's iterations: 1, -1 or 0.
+    /// Change of the layer from one iteration of the task loop to the next: 1, -1 or 0.
     pub layer_step: i32,
     /// Bytes that one device receives, for a transfer.
     pub bytes: u64,

@@ -27,7 +27,8 @@ pub(super) enum NetworkTransfer {
     Send { level: usize },
 }
 
-/// What a transfer between devices follows from: the layout of operators under which it is costed, by index, and what it is.
+/// The source of a transfer between devices, from which it is costed anew: the index of its layout of operators, and what it
+/// transfers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TransferSource {
     pub layout: usize,
@@ -37,9 +38,9 @@ pub(super) struct TransferSource {
 /// A part of a reduction of gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReductionPart {
-    /// What runs on the stream of reductions.
+    /// The collective on the stream of reductions: into shards, or of everything.
     Reduce,
-    /// What runs behind it on the stream of replicas.
+    /// The collective that follows on the stream of replicas.
     Replicas,
     /// Both, one after the other.
     InTurn,

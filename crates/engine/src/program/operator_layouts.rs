@@ -9,14 +9,14 @@ use crate::units::Count;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cost::{Parameters, PerSublayer, Rates};
+use crate::cost::{Parameters, PerPiece, Piece, Rates};
 use crate::model::LayerKind;
 use crate::plan::pass::Pass;
 use crate::plan::{Placement, Site};
 use crate::scenario::{Layout, Scenario};
 
 use super::label::ModelPart;
-use super::sublayers;
+use super::layer_units::{self, Run};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, UnitRun};
 use super::unit_work::UnitWork;
@@ -37,10 +37,9 @@ struct LayerRange {
     /// From one of its layers to the next: 1 for neighbours. So many ranges take turns, layer by layer.
     step: u32,
     kind: LayerKind,
-    /// The layouts of its sublayers, by index.
-    placed: PerSublayer<usize>,
-    /// Whether attention and MLP are units of their own.
-    apart: bool,
+    /// The layouts of its pieces, by index.
+    placed: PerPiece<usize>,
+    units: [Run; 2],
     recomputed: bool,
 }
 
@@ -77,14 +76,14 @@ pub(super) struct OperatorLayouts<'a> {
     /// The plan's entries for operators, and which sharding each has.
     placements: &'a [Placement],
     entries: Vec<usize>,
-    /// Where each sharding has experts that have a mesh of their own.
+    /// For each sharding, the index of the one that its experts have on a mesh of their own; empty without such a mesh.
     experts: Vec<usize>,
 }
 
 impl LayerRange {
     /// Whether another range of neighbours goes on as this one.
     fn goes_on_as(&self, next: &Self) -> bool {
-        let treatment = |range: &Self| (range.kind, range.placed, range.apart, range.recomputed);
+        let treatment = |range: &Self| (range.kind, range.placed, range.units, range.recomputed);
         self.step == 1 && next.step == 1 && treatment(self) == treatment(next)
     }
 }
@@ -133,14 +132,15 @@ impl<'a> OperatorLayouts<'a> {
         Self { scenario, layouts, placements, entries, experts }
     }
 
-    /// The layouts of a layer's sublayers, by index. Where experts have a mesh of their own, an entry for MLPs places
-    /// them, and all else of the layer goes with attention.
-    fn sublayers(&self, layer: u32) -> PerSublayer<usize> {
-        let [attention, mlp] = [Site::Attention(layer), Site::Mlp(layer)].map(|site| self.layout_of(site));
-        match self.experts.get(mlp).filter(|_| self.scenario.model.kind(layer).has_experts()) {
-            Some(experts) => PerSublayer { attention, mlp: attention, experts: *experts },
-            None => PerSublayer { attention, mlp, experts: mlp },
-        }
+    /// The layouts of a layer's pieces, by index. Where experts have a mesh of their own, an entry for MLPs places
+    /// them, and the router goes with the mixer.
+    fn pieces(&self, layer: u32) -> PerPiece<usize> {
+        let [mixer, mlp] = [Site::Attention(layer), Site::Mlp(layer)].map(|site| self.layout_of(site));
+        PerPiece::from_fn(|piece| match piece {
+            Piece::Mixer | Piece::Router => mixer,
+            Piece::Mlp => mlp,
+            Piece::Experts => self.experts.get(mlp).copied().unwrap_or(mlp),
+        })
     }
 
     /// The costs of unit passes, layout by layout, where units have this work.
@@ -182,11 +182,11 @@ impl<'a> OperatorLayouts<'a> {
             let recomputed = layer < recomputed;
             let range = |layer: u32, count: u32, step: u32| {
                 let (first, kind) = (layer - layers.start, self.scenario.model.kind(layer));
-                let placed = self.sublayers(layer);
+                let placed = self.pieces(layer);
                 // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
-                let apart =
-                    attention != mlp || self.layouts[placed.attention].slices > 1 || placed.experts != placed.mlp;
-                LayerRange { first, layers: count, step, kind, placed, apart, recomputed }
+                let split = attention != mlp || self.layouts[placed[Piece::Mixer]].slices > 1;
+                let units = layer_units::runs(kind, kind.has_experts() && !self.experts.is_empty(), split);
+                LayerRange { first, layers: count, step, kind, placed, units, recomputed }
             };
             let mut add = |next: LayerRange| match ranges.last_mut() {
                 // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
@@ -238,33 +238,12 @@ impl<'a> OperatorLayouts<'a> {
             held[layout].units += units;
             held[layout].collectives += collectives * units.get();
         };
-        for LayerRange { layers: count, kind, placed: PerSublayer { attention, mlp, experts }, apart, .. } in
-            layers.ranges.iter().copied()
-        {
-            if experts != mlp {
-                let (half, routed) = (sublayers::collectives(whole), Parameters::routed(scenario, kind));
-                add(
-                    attention,
-                    (count, self.layouts[attention].slices),
-                    Parameters::layer(scenario, kind) - routed,
-                    half,
-                );
-                add(experts, (count, self.layouts[experts].slices), routed, half);
-            } else if apart {
-                let half = sublayers::collectives(whole);
-                if kind.has_mixer() {
-                    add(
-                        attention,
-                        (count, self.layouts[attention].slices),
-                        Parameters::attention(scenario, kind),
-                        half,
-                    );
-                }
-                if kind.has_mlp() {
-                    add(mlp, (count, self.layouts[mlp].slices), Parameters::mlp(scenario, kind), half);
-                }
-            } else {
-                add(attention, (count, 1), Parameters::layer(scenario, kind), whole);
+        for LayerRange { layers: count, kind, placed, units, .. } in &layers.ranges {
+            for pieces in units {
+                let Some(first) = pieces.first() else { continue };
+                let (layout, collectives) = (placed[*first], layer_units::collectives(pieces, whole));
+                let parameters = layer_units::parameters(pieces, |piece| Parameters::piece(scenario, *kind, piece));
+                add(layout, (*count, self.layouts[layout].slices), parameters, collectives);
             }
         }
         // A tied model counts the shared matrix with the embedding. The last rank of a pipeline has no embedding, and
@@ -312,19 +291,13 @@ impl<'a> OperatorLayouts<'a> {
 
     /// Adds a pass over the units of a range, which take turns.
     fn add_runs(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, runs: &mut Vec<UnitRun>) {
-        let LayerRange { first, layers, step, kind, placed, apart, recomputed } = *range;
+        let LayerRange { first, layers, step, kind, placed, units, recomputed } = *range;
         // Backward begins with the last layer of the range and counts down.
         let ahead = step.cast_signed();
         let (layer, step) = if pass.is_backward() { (first + (layers - 1) * step, -ahead) } else { (first, ahead) };
-        let mut add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step });
-        if apart {
-            let slices = placed.map(|layout| self.layouts[layout].slices);
-            sublayers::layer(kind, placed.map(|layout| &costs[layout]), slices, recomputed, pass)
-                .into_iter()
-                .for_each(add);
-        } else {
-            add(costs[placed.attention].layer_pass(kind, recomputed, pass));
-        }
+        let (costs, slices) = (placed.map(|layout| &costs[layout]), placed.map(|layout| self.layouts[layout].slices));
+        let add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step });
+        layer_units::pass_over(kind, units, costs, slices, recomputed, pass, add);
     }
 }
 

@@ -70,10 +70,10 @@ struct RankProgress {
 /// One of a rank's virtual stages.
 #[derive(Debug, Clone, Copy)]
 struct VirtualStage {
-    /// Its work, by index, and its first layer.
+    /// Index of the stage's work, and its first layer.
     work: usize,
     layer: u32,
-    /// Its place in the model.
+    /// The stage's place in the model.
     index: u32,
     /// The shape of each of its passes, by index, once it is needed.
     shapes: [Option<usize>; Pass::ALL.len()],

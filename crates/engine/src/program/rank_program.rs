@@ -19,9 +19,9 @@ use super::volume::Volume;
 pub struct TaskLoop {
     /// Iterations: one for each layer, say.
     pub repeat: u32,
-    /// Its tasks, by index.
+    /// Indices of the loop's tasks.
     pub tasks: Range<u32>,
-    /// How far one iteration moves each event.
+    /// Number of times that an iteration raises each event.
     pub advance: [i64; EVENTS],
     /// How often the graph's earlier task loops raise each event.
     pub base: [i64; EVENTS],
@@ -32,9 +32,9 @@ pub struct TaskLoop {
 /// Task loops in sequence: the work of a launch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskGraph {
-    /// Its task loops, by index.
+    /// Indices of the graph's task loops.
     pub task_loops: Range<u32>,
-    /// How far it moves each event.
+    /// Number of times that one run of the graph raises each event.
     pub advance: [i64; EVENTS],
     /// Streams that have a task in it, as bits.
     pub streams: StreamSet,
@@ -60,7 +60,7 @@ pub struct Code {
     pub graphs: Vec<TaskGraph>,
     /// Transfers of all graphs, in the order in which they were made.
     pub(super) transfers: Vec<GraphTransfer>,
-    /// Those of them that are copies of the optimizer's pages, by index.
+    /// Indices of the transfers that copy pages of the optimizer's state.
     pub(super) pages: Vec<usize>,
     /// The stream whose tasks raise each event of the own rank.
     pub producer: [Stream; EVENTS],
@@ -84,9 +84,9 @@ pub struct Launch {
 pub struct MicroBatchLoop {
     /// Iterations.
     pub repeat: u32,
-    /// Its launches, by index into the rank's.
+    /// Indices of the loop's launches among the rank's.
     pub launches: Range<u32>,
-    /// How far one iteration moves each event.
+    /// Number of times that an iteration raises each event.
     pub advance: [i64; EVENTS],
     /// How often the group loop's earlier micro-batch loops raise each event.
     pub base: [i64; EVENTS],
@@ -97,9 +97,9 @@ pub struct MicroBatchLoop {
 pub struct GroupLoop {
     /// Iterations.
     pub repeat: u32,
-    /// Its micro-batch loops, by index into the rank's.
+    /// Indices of the group's micro-batch loops among the rank's.
     pub batch_loops: Range<u32>,
-    /// How far one iteration moves each event.
+    /// Number of times that an iteration raises each event.
     pub advance: [i64; EVENTS],
     /// How often earlier group loops raise each event.
     pub base: [i64; EVENTS],
@@ -227,7 +227,7 @@ impl RankProgram {
         }
     }
 
-    /// Its launches, each with how often it runs.
+    /// The rank's launches, each with the number of times that it runs.
     fn runs(&self) -> impl Iterator<Item = (&Launch, u64)> {
         self.group_loops.iter().flat_map(move |group_loop| {
             let batch_loops =
@@ -261,7 +261,7 @@ impl RankProgram {
         self.computing_from(0, code)
     }
 
-    /// The same of the launches behind one of them.
+    /// Time of the tasks that are no transfers in the launches after a given one.
     pub(crate) fn computing_after(&self, launch: u32, code: &Code) -> Picos {
         self.computing_from(launch as usize + 1, code)
     }
@@ -272,7 +272,7 @@ impl RankProgram {
         runs.map(|(launch, times)| computing(launch).saturating_mul(times)).fold(0, Picos::saturating_add)
     }
 
-    /// Its last launch that sends anything to the rank before it, by index.
+    /// Index of the rank's last launch that sends something to the rank before it.
     pub(crate) fn last_sent_backward(&self, code: &Code) -> Option<u32> {
         let sends = |launch: &Launch| code.tasks_of(launch).any(|task| task.sends == Some(Direction::Backward));
         self.launches.iter().rposition(sends).map(|launch| launch as u32)
@@ -285,7 +285,7 @@ impl RankProgram {
         receiving.next().map_or(0, |graph| graph.volume.computing)
     }
 
-    /// How many tasks a step runs, repeats counted.
+    /// Number of tasks that a step runs, each iteration counted.
     pub(crate) fn task_count(&self, code: &Code) -> u64 {
         let tasks = |launch: &Launch| {
             code.graphs[launch.graph as usize].tasks.values().map(|tasks| u64::from(*tasks)).sum::<u64>()

@@ -35,7 +35,7 @@ pub(super) struct PipelineStages {
 /// A stage's place in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StagePlace {
-    /// Its work, by index.
+    /// Index of the stage's work.
     pub work: usize,
     pub first_layer: u32,
 }
@@ -121,7 +121,7 @@ impl PipelineStages {
 }
 
 impl StageWork {
-    /// Its units in the order of a pass.
+    /// The stage's units in the order of a pass.
     pub fn list(&self, layouts: &OperatorLayouts<'_>, costs: &[UnitCosts<'_>], pass: Pass) -> &UnitList {
         self.passes[pass as usize].get_or_init(|| {
             let mut list = UnitList::default();

@@ -1,4 +1,4 @@
-//! How many layers each stage of a pipeline has.
+//! The number of layers of each stage of a pipeline.
 
 use crate::model::Model;
 use crate::stack::Balance;
@@ -8,12 +8,12 @@ use crate::units::Seconds;
 pub(super) struct PartTimes {
     pub layers: Vec<Seconds>,
     pub embedding: Seconds,
-    /// Of the last norm and the logits, with the layers behind all others that predict further tokens.
+    /// Time of the last norm and the logits, with that of the layers that predict further tokens.
     pub head: Seconds,
 }
 
-/// How many layers each stage has, on so many ranks with so many stages each, all ranks' first stages before their second
-/// ones. Times are asked for where a stack balances by them.
+/// The number of layers of each stage, on `ranks` ranks of `chunks` stages each: the first stages of all ranks, then the second
+/// ones. Calls `times` only where the stack balances stages by time.
 pub(super) fn stage_sizes(
     balance: Balance,
     model: &Model,

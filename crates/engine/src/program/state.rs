@@ -20,7 +20,7 @@ pub struct StateBytes {
 }
 
 impl StateBytes {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> Bytes {
         self.weights + self.gradients + self.optimizer
     }
@@ -60,7 +60,7 @@ impl Mul<f64> for StateBytes {
     }
 }
 
-/// What is kept in the memory of a host and on the drives behind it.
+/// Bytes in the memory of a host and on its drives.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HostMemory {
     /// State in the host's memory, averages of the weights and the copies that they are taken of included.
@@ -125,13 +125,13 @@ impl Mul<f64> for HostMemory {
 /// One rank's static memory, and how it keeps gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelState {
-    /// What its device keeps all the time where it has room for all pages.
+    /// Bytes that the device keeps throughout the step if it has room for all pages of the optimizer's state.
     pub device: StateBytes,
     /// The part of the optimizer state in pages, of which [`HostMemory::pages`] have left.
     pub pages: Bytes,
     /// Static buffers of a pipeline's stages.
     pub buffers: Bytes,
-    /// What the host and its drives keep.
+    /// Bytes on the host and its drives.
     pub host: HostMemory,
     /// Parameters of this rank that its host updates.
     pub updated_on_host: Count,
@@ -139,7 +139,7 @@ pub struct ModelState {
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
     pub parameters: Parameters,
-    /// Those of them that are of experts with a mesh of their own.
+    /// Of these, bytes of experts that have a mesh of their own.
     pub expert_parameters: Parameters,
     /// The parts of weights, gradients and optimizer state that are of such experts.
     pub experts: StateBytes,
@@ -161,7 +161,7 @@ impl<'a> ParameterGroup<'a> {
 }
 
 impl ModelState {
-    /// What the device keeps without the pages that left it.
+    /// Bytes that the device keeps once some pages have moved to the host.
     pub fn resident(&self) -> StateBytes {
         StateBytes { optimizer: self.device.optimizer - self.host.pages, ..self.device }
     }
@@ -185,12 +185,12 @@ impl ModelState {
         self.resident().total() + self.buffers
     }
 
-    /// What stays on a device where all pages leave it.
+    /// Bytes that the device keeps if all pages move to the host.
     pub fn least(&self) -> Bytes {
         self.total() - self.resident_pages()
     }
 
-    /// The same with so many bytes of activations on the host.
+    /// The same state, with some bytes of activations on the host.
     #[must_use]
     pub(super) fn with_activations_on_host(mut self, activations: Bytes) -> Self {
         self.host.activations = activations;

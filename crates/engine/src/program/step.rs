@@ -74,8 +74,8 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     // end. With 8 micro-batches the loop before runs 7 times, each prefetching the first units of the next.
     let last = plan.accumulate - 1;
     // Where gradients are on the host, the first micro-batch has no sums to add to, and is written apart too.
-    let apart = u32::from(last > 0 && groups.iter().any(|group| group.costs.sums_on_host()));
-    for (number, alike) in [(0, apart), (apart, last - apart)] {
+    let without_sums = u32::from(last > 0 && groups.iter().any(|group| group.costs.sums_on_host()));
+    for (number, alike) in [(0, without_sums), (without_sums, last - without_sums)] {
         if alike > 0 {
             builder.batch_loop(alike, |graph| emit.write_micro_batch(graph, order, MicroBatch { number, last: false }));
         }
@@ -403,7 +403,8 @@ impl TaskEmitter<'_> {
             let [one, two, three] = if first { start } else { [None; 3] };
             let tensor = (plan.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
             let context = |builder: &GraphBuilder<'_>| (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
-            let tokens = |builder: &GraphBuilder<'_>| rates.experts.apart.then(|| builder.after(TaskEvent::Experts, 0));
+            let tokens =
+                |builder: &GraphBuilder<'_>| rates.experts.own_mesh.then(|| builder.after(TaskEvent::Experts, 0));
             if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context(builder), tokens(builder), computed]);

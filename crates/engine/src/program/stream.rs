@@ -155,7 +155,7 @@ impl StreamSet {
         self.0 == 0
     }
 
-    /// Its streams, from the first.
+    /// The streams of the set, from the first.
     pub fn iter(self) -> impl Iterator<Item = Stream> {
         let mut rest = self.0;
         std::iter::from_fn(move || {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cost::{Factors, Parameters, Rates, Transfer};
+use crate::cost::{Factors, Parameters, Piece, Rates, Transfer};
 use crate::model::LayerKind;
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
@@ -82,7 +82,7 @@ pub(crate) struct StepTerms {
     pub contention: Share,
     /// The cost of each part without its state, and what it holds; empty where that is not enough to place them anew.
     stateless: Vec<(StageCost, Holding)>,
-    /// What its units compute and exchange.
+    /// Compute and exchanges of the stage's units.
     work: Arc<UnitWork>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct StepTerms {
 enum Holding {
     /// Parameters of a stage, by layout.
     Stage(Vec<StageParameters>),
-    /// Those of a unit that is a whole layer of a kind, or an end of the model.
+    /// Parameters of a unit that is a whole layer of a kind, or an end of the model.
     Unit(ModelPart, LayerKind),
 }
 
@@ -234,11 +234,12 @@ fn parameters_of<'c, 'a>(
     match part {
         ModelPart::Embedding => (&all[0], Parameters::embedding(scenario)),
         ModelPart::Head => (&all[0], Parameters::head(scenario)),
-        ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
+        ModelPart::Experts => (&all[all.len() - 1], all[0].layer(kind).parameters[Piece::Experts]),
         ModelPart::Attention | ModelPart::Mlp => {
-            (&all[0], all[0].layer(kind).parameters - Parameters::routed(scenario, kind))
+            let parameters = &all[0].layer(kind).parameters;
+            (&all[0], parameters[Piece::Mixer] + parameters[Piece::Router])
         }
-        _ => (&all[0], all[0].layer(kind).parameters),
+        _ => (&all[0], all[0].layer(kind).parameters.sum()),
     }
 }
 

@@ -1,12 +1,12 @@
-//! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
-//! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
+//! Costs that passes over units share. Not for the passes of a kind of unit ([`super::layer_units`],
+//! [`super::end_units`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
 use std::sync::Arc;
 
-use crate::cost::{Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer};
+use crate::cost::{Parameters, Payload, Rates, TensorTransfers, Transfer};
 use crate::model::{LayerKind, Mixer};
 use crate::plan::Format;
-use crate::plan::pass::{Direction, Pass};
+use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
@@ -15,9 +15,7 @@ use super::label::{ModelPart, TaskKind};
 use super::network_transfer::{ExchangeId, NetworkTransfer, TransferSource};
 use super::stream::Stream;
 use super::task::TaskEvent;
-use super::unit_pass::{
-    ComputeStep, Exchange, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
-};
+use super::unit_pass::{ComputeStep, Exchange, Gradients, PerGradients, Traversal, UnitParameters, UnitPass};
 use super::unit_work::{LayerCosts, UnitExchanges, UnitWork};
 
 /// The costs of unit passes under one layout.
@@ -45,7 +43,7 @@ impl<'a> UnitCosts<'a> {
         Self { rates, layout, place: 0, work, collectives: rates.scenario.stack.collectives.per_layer.into(), staged }
     }
 
-    /// What a transfer under this layout follows from.
+    /// The source of a transfer under this layout, from which it is costed again on another network.
     pub(super) fn source(&self, of: NetworkTransfer) -> TransferSource {
         TransferSource { layout: self.place, of }
     }
@@ -75,7 +73,7 @@ impl<'a> UnitCosts<'a> {
         stack.copies_in_line && plan.offload.checkpoints() && !plan.offload.state()
     }
 
-    /// What a layer of a kind computes and holds.
+    /// Compute and memory of a layer of a kind.
     pub fn layer(&self, kind: LayerKind) -> &LayerCosts {
         self.work.layers.get(kind)
     }
@@ -207,21 +205,6 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// The exchanges of selective recompute in a unit of some sublayers: where it runs attention again, keys and values must
-    /// travel again too, and where it runs an MLP or experts from their input, what is around these.
-    pub(crate) fn repeated_exchanges(&self, kind: LayerKind, sublayers: &[Sublayer]) -> Exchanges {
-        let again = self.rates.repeats(kind);
-        let has = |sublayer: Sublayer| sublayers.contains(&sublayer);
-        if has(Sublayer::Experts) && again.experts.whole {
-            let [before, after] = [ExchangeId::Dispatch, ExchangeId::Combine].map(|way| Some(way(Direction::Forward)));
-            return Exchanges { before, after, ..Exchanges::NONE };
-        }
-        let around_mlp = has(Sublayer::Mlp) && again.mlp.whole;
-        let mlp = if around_mlp { Exchanges::around(kind, Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
-        let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues(kind.mixer));
-        Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
-    }
-
     /// A unit whose backward computes nothing: it gathers none of what forward dropped.
     pub(crate) fn unpassed(&self, unit: UnitParameters) -> UnitParameters {
         let dropped = self.regathers(unit.part) || self.layout.weights == 1;
@@ -233,7 +216,7 @@ impl<'a> UnitCosts<'a> {
         let pass = traversal.pass();
         let last = traversal.completes_gradients();
         let plan = &self.rates.scenario.plan;
-        let exchanges = plan.tensor > 1 || plan.context > 1 || self.rates.experts.apart;
+        let exchanges = plan.tensor > 1 || plan.context > 1 || self.rates.experts.own_mesh;
         let steps = if exchanges { steps } else { merged(steps) };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
@@ -354,8 +337,8 @@ impl<'a> UnitCosts<'a> {
     /// Whether gradients of an optimizer on the host go there unit by unit, while backward runs.
     pub(crate) fn offloads_early(&self) -> bool {
         let Scenario { plan, stack, .. } = self.rates.scenario;
-        let apart = plan.offload.optimizer() && !plan.offload.state();
-        stack.offloads_during_backward && apart && !self.staged && !self.reduces_after_backward()
+        let optimizer_alone = plan.offload.optimizer() && !plan.offload.state();
+        stack.offloads_during_backward && optimizer_alone && !self.staged && !self.reduces_after_backward()
     }
 
     /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters while the last backward runs, where

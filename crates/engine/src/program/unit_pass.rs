@@ -1,7 +1,7 @@
 //! One pass over one unit: the gather of its weights, compute with its exchanges, memory, and the reduction of its
 //! gradients. Not for the costs ([`super::unit_costs`]).
 
-use crate::cost::{Parameters, Rates, Sublayer, Transfer};
+use crate::cost::{Parameters, Piece, Rates, Transfer};
 use crate::model::{LayerKind, Mixer};
 use crate::plan::pass::{Direction, Pass};
 use crate::units::{Bytes, Count, Seconds, Share};
@@ -118,13 +118,16 @@ pub(super) struct Exchanges {
 impl Exchanges {
     pub const NONE: Self = Self { before: None, after: None, beside: [None; 3] };
 
-    /// The exchanges around a pass over a sublayer. Gradients of weights need nothing from other ranks: the pass for
-    /// inputs has all exchanges of backward. A half that the layer lacks has none.
-    pub fn around(kind: LayerKind, sublayer: Sublayer, pass: Pass) -> Self {
-        if !sublayer.is_in(kind) {
+    /// The exchanges around a pass over a mixer or an MLP. Gradients of weights need nothing from other ranks: the pass for
+    /// inputs has all exchanges of backward. A piece that the layer lacks has none.
+    pub fn around(kind: LayerKind, piece: Piece, pass: Pass) -> Self {
+        let (there, mixer) = match piece {
+            Piece::Mixer => (kind.has_mixer(), kind.mixer),
+            _ => (kind.has_mlp(), Mixer::None),
+        };
+        if !there {
             return Self::NONE;
         }
-        let mixer = if sublayer == Sublayer::Attention { kind.mixer } else { Mixer::None };
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
         let (keys_values, after, beside) = match pass {
             Pass::Forward => (ExchangeId::KeysValues(mixer), ExchangeId::Forward, ExchangeId::ForwardBeside),
@@ -140,7 +143,7 @@ impl Exchanges {
 
     /// The exchanges around forward of a whole layer in one piece.
     pub fn around_layer(kind: LayerKind) -> Self {
-        let [attention, mlp] = [Sublayer::Attention, Sublayer::Mlp].map(|half| Self::around(kind, half, Pass::Forward));
+        let [attention, mlp] = [Piece::Mixer, Piece::Mlp].map(|half| Self::around(kind, half, Pass::Forward));
         match kind.halves() {
             2 => Self {
                 after: Some(ExchangeId::LayerForward),
@@ -168,7 +171,7 @@ impl Exchanges {
         }
     }
 
-    /// The same with an exchange of tokens beside the piece.
+    /// Adds an exchange of tokens beside the piece.
     #[must_use]
     pub fn with_experts_beside(self, exchange: ExchangeId) -> Self {
         let [context, tensor, _] = self.beside;
@@ -260,7 +263,7 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 }
 
 impl UnitPass {
-    /// How long what it takes from the host is on its way.
+    /// Time of its copies from the host.
     pub(crate) fn fetch_time(&self, rates: &Rates<'_>) -> Seconds {
         rates.weights_copy(self.from_host - self.checkpoint) + rates.host_copy(self.checkpoint)
     }

@@ -17,8 +17,8 @@ impl UnitCosts<'_> {
     /// The gather of a unit's weights; backward gathers the second copy, where there is one.
     pub(crate) fn unit_gather(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
         let elements = unit.gathered;
-        let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
-        if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
+        let present = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
+        if present { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
     }
 
     /// The gather of weights in `parts` collectives; `None` where weights are not sharded.
@@ -121,17 +121,17 @@ impl UnitCosts<'_> {
         let sums = self.replica_sums(elements, parts);
         // What lives on the host goes there when a single transfer is over.
         let Scenario { stack, plan, .. } = self.rates.scenario;
-        let apart = sharded.is_some() && stack.replica_stream && !plan.offload.state();
-        let part = if apart { ReductionPart::Replicas } else { ReductionPart::Reduce };
+        let separate = sharded.is_some() && stack.replica_stream && !plan.offload.state();
+        let part = if separate { ReductionPart::Replicas } else { ReductionPart::Reduce };
         let scope = ReductionScope { shards: sharded.is_some(), replicas };
         let source = self.source(NetworkTransfer::Reduction { elements, scope, parts, part });
         let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
             Some(before) => Some(UnitCollective { source, transfer: before.transfer + transfer, ..before }),
             None => Some(UnitCollective { source, transfer, kind, buffer: self.packed(payload) }),
         };
-        let first = sharded.filter(|_| !apart);
+        let first = sharded.filter(|_| !separate);
         let sum = sums.into_iter().flatten().fold(first, add);
-        if apart {
+        if separate {
             GradientReduction { reduce: sharded, replicas: sum }
         } else {
             GradientReduction { reduce: sum, replicas: None }
@@ -194,13 +194,13 @@ impl UnitCosts<'_> {
     pub(crate) fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
-        let apart =
+        let two_copies =
             model.shares_embedding() && shared > 0 && layout.pipeline > 1 && self.rates.scenario.trains_embedding();
         let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
         let elements = Count::from(shared) / f64::from(layout.parts()) / f64::from(ranks);
         let format = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
-        apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
+        two_copies.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
     }
 
     /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since they must

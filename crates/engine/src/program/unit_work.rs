@@ -1,34 +1,47 @@
-//! What units compute, hold of activations and exchange, wherever their state lies. Not for the passes that are made of it
+//! Compute, activations and exchanges of units, which do not depend on how the state is sharded. Not for the passes of units
 //! ([`super::unit_costs`]).
 
 use crate::cost::{
-    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+    Activations, ExpertTransfers, LayerWork, Parameters, PassTimes, Payload, PerPiece, Rates, TensorTransfers, Transfer,
 };
 use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
 use crate::scenario::{Layout, Scenario};
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
-/// What a layer of a kind computes and holds, wherever its state lies.
+/// Compute and memory of a layer of a kind, however its state is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LayerCosts {
     pub work: LayerWork,
-    /// Time of the host to launch forward of attention and of the MLP.
-    pub host: [Seconds; 2],
+    /// Time of the host to launch forward.
+    pub host: PerPiece<Seconds>,
     pub activations: Activations,
-    /// Its parameters, before tensor parallelism cuts them.
-    pub parameters: Parameters,
+    /// The layer's parameters, before tensor ranks divide them.
+    pub parameters: PerPiece<Parameters>,
 }
 
-/// What units compute, hold of activations and exchange on the way, wherever their state lies.
+/// Compute and memory of the embedding or of the head, however their state is sharded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct EndCosts {
+    pub work: PassTimes,
+    /// Bytes that forward leaves for backward.
+    pub kept: Bytes,
+    /// Bytes from which the gradients of its weights are computed.
+    pub weight_inputs: Bytes,
+}
+
+/// Compute, activations and exchanges of a model's units, however their state is sharded.
 #[derive(Debug, PartialEq)]
 pub(crate) struct UnitWork {
     pub(super) layers: PerKind<LayerCosts>,
+    pub(super) embedding: EndCosts,
+    /// Last norm, logits and loss.
+    pub(super) head: EndCosts,
     pub(super) exchanges: UnitExchanges,
     /// Whether weights are shared, by which a stack may take another runtime.
     shares_weights: bool,
 }
 
-/// What units exchange between the ranks that share their work.
+/// Transfers between the ranks that share the work of a unit.
 #[derive(Debug, PartialEq)]
 pub(super) struct UnitExchanges {
     pub tensor: TensorTransfers,
@@ -40,26 +53,31 @@ pub(super) struct UnitExchanges {
 }
 
 impl UnitWork {
-    /// The work of units by the rates of a checked scenario, whose state may lie anywhere.
+    /// The work of units at the rates of a checked scenario.
     pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
         Self {
             layers: PerKind::new(&rates.scenario.model, |kind| LayerCosts {
                 work: rates.layer(kind),
-                host: [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| rates.host_sublayer(sublayer, kind)),
+                host: PerPiece::from_fn(|piece| rates.host_piece(piece, kind)),
                 activations: rates.activations(kind),
-                parameters: Parameters::layer(rates.scenario, kind),
+                parameters: PerPiece::from_fn(|piece| {
+                    let there = rates.has(piece, kind);
+                    if there { Parameters::piece(rates.scenario, kind, piece) } else { Parameters::NONE }
+                }),
             }),
+            embedding: EndCosts { work: rates.embedding(), kept: rates.embedded(), weight_inputs: Bytes::ZERO },
+            head: EndCosts { work: rates.head(), kept: rates.logits(), weight_inputs: rates.head_gradient_inputs() },
             exchanges: UnitExchanges::new(rates, layout),
             shares_weights: rates.scenario.shares_weights(),
         }
     }
 
-    /// Whether it is the work of a scenario too that differs in where its state lies alone.
+    /// Whether another scenario has the same work, if it differs in the sharding of the state alone.
     pub fn serves(&self, scenario: &Scenario) -> bool {
         scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights
     }
 
-    /// Makes it the work on another network; `None` where units have no longer the same exchanges.
+    /// Recomputes the exchanges on another network; `None` if other exchanges than before take time there.
     pub(super) fn retime(&mut self, rates: &Rates<'_>, layout: &Layout) -> Option<()> {
         let before = self.exchanges.take_time();
         self.exchanges = UnitExchanges::new(rates, layout);
@@ -87,7 +105,7 @@ impl UnitExchanges {
         };
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);
-        if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
+        if rates.experts.own_mesh && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
             // The shared expert is cut over the tensor ranks as an MLP is.
             experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
@@ -103,7 +121,7 @@ impl UnitExchanges {
         }
     }
 
-    /// Which of them take time: the others are no tasks.
+    /// Whether each exchange takes time; one that takes none is no task.
     fn take_time(&self) -> [bool; 16] {
         let Self { tensor, keys_values: [keys_values, window], heads, experts } = self;
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;

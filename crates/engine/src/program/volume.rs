@@ -12,7 +12,7 @@ use super::task::Picos;
 pub struct Volume {
     /// Bytes that one device sends into each level.
     pub bytes: [Bytes; MAX_LEVELS],
-    /// Those bytes by timeline lane, in the order of [`Stream::ALL`].
+    /// Bytes that each stream sends into each level, in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
     /// Algorithms of the collectives on each lane.
     pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],

@@ -18,15 +18,15 @@ use super::stream::{Cursor, RankRole};
 /// A level of the loops around a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopLevel {
-    /// Its task loop: layers.
+    /// The task loop, over layers.
     Task,
-    /// Its micro-batch loop: micro-batches.
+    /// The micro-batch loop.
     MicroBatch,
-    /// Its group loop: groups of micro-batches.
+    /// The group loop, over groups of micro-batches.
     Group,
 }
 
-/// How a rank moved between two states, and how often it can do so again.
+/// The shift of a rank between two states, and the number of times that it can be repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift {
     level: LoopLevel,
@@ -57,7 +57,7 @@ impl LoopLevel {
         }
     }
 
-    /// The iterations between two places that differ in nothing else; `None` if they do, or if there are none.
+    /// Iterations of the loop between two positions of the same task; `None` if they differ in anything else, or not at all.
     fn distance(self, before: &Cursor, now: &Cursor) -> Option<u32> {
         // Layer 4 and layer 5 of one micro-batch are 1 apart. Layer 4 of one and layer 5 of the next micro-batch differ
         // in two loops: that is no shift of this one.
@@ -98,7 +98,7 @@ impl LoopLevel {
     }
 }
 
-/// How a rank moved, if its state is the earlier one shifted by whole iterations.
+/// The shift of a rank, if its state is the earlier one some whole iterations later.
 pub(super) fn find_shift(
     before: &RankState,
     now: &RankState,

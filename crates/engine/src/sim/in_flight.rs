@@ -19,7 +19,7 @@ pub(super) struct InFlight {
     pub running: StreamSet,
     pub transfers: InlineVec<Cursor>,
     pub load: [u32; RESOURCES],
-    /// How much longer each takes, in units of [`FULL_DEMAND`].
+    /// Time of each over that alone, in units of [`FULL_DEMAND`].
     slowdowns: [u32; MOST_IN_FLIGHT],
     /// Events that they have not raised yet.
     pub outstanding: [i64; EVENTS],
@@ -71,7 +71,7 @@ impl InFlight {
     }
 }
 
-/// All that was seen to fly in gaps.
+/// The sets of transfers that were in flight in gaps between launches.
 #[derive(Debug, Default)]
 pub(super) struct InFlightSets(Vec<InFlight>);
 

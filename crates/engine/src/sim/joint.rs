@@ -15,7 +15,7 @@ use super::rank::RankState;
 use super::ready_queue::ReadyQueue;
 use super::stream::RankRole;
 
-/// All ranks at one moment.
+/// The states of all ranks at one moment.
 #[derive(Debug, Clone, Default)]
 struct JointState {
     ranks: Vec<RankState>,
@@ -35,11 +35,11 @@ pub(super) struct JointFold {
     /// The clocks of all ranks then, and some iterations before.
     clocks: Vec<Vec<Picos>>,
     known: usize,
-    /// How each rank moved.
+    /// The shift of each rank.
     shifts: Vec<Option<Shift>>,
 }
 
-/// All ranks as they are.
+/// The present states of all ranks.
 pub(super) struct RanksView<'a> {
     pub ranks: &'a mut [RankState],
     pub inboxes: &'a mut [Inbox],

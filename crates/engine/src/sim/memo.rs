@@ -52,7 +52,7 @@ struct MemoEntry {
     latest: Option<u32>,
 }
 
-/// How compute begins in a launch.
+/// The way in which compute begins in a launch.
 #[derive(Debug, Clone, Copy, Default)]
 enum FirstPiece {
     /// Nobody has asked yet.
@@ -80,11 +80,11 @@ enum Gate {
 
 /// Why a rank stopped moving from gap to gap.
 pub(super) enum ReplayStop {
-    /// It waits for another rank, until then at most.
+    /// The rank waits for another one, until this time at most.
     Until(Picos),
-    /// It begins an iteration at which all ranks are compared with earlier states.
+    /// The rank begins an iteration at which the states of all ranks are compared with earlier ones.
     Compare,
-    /// It is at a launch that no record fits.
+    /// The rank is at a launch that no record fits.
     Unknown,
 }
 

@@ -38,7 +38,7 @@ pub struct MemoryPeak {
     pub at: Picos,
     /// The task that computes then, or another that runs where none does, by index.
     pub task: u32,
-    /// That task's position.
+    /// Position of the task.
     pub place: TaskPosition,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct RankLimits {
     pub allocated: i64,
     /// Time of its tasks that are no transfers, none of them slowed down.
     pub computing: Picos,
-    /// What follows on other ranks.
+    /// Consequences on other ranks.
     pub drain: Option<PipelineDrain>,
 }
 
@@ -115,9 +115,9 @@ pub(crate) struct PipelineDrain {
 pub struct Outcome {
     /// Time of its end.
     pub end: Picos,
-    /// Its time, by use.
+    /// Time of the rank, by use.
     pub totals: TimeTotals,
-    /// Its fullest moment.
+    /// Memory of the rank at its fullest moment.
     pub peak: MemoryPeak,
 }
 
@@ -133,9 +133,9 @@ pub struct Deadlock {
 /// Why compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallCause {
-    /// It needs a transfer that is running: exposed communication; on the stream given.
+    /// Compute waits for a transfer on the given stream: exposed communication.
     Transfer(Stream),
-    /// It waits for another rank.
+    /// Compute waits for another rank.
     Bubble,
     /// Anything else.
     Other,

@@ -24,7 +24,7 @@ pub(super) struct RankState {
     pub at: Option<LaunchPosition>,
     /// How often the launches before it raise each event.
     base: [i64; EVENTS],
-    /// Its progress in that launch.
+    /// Progress in that launch.
     pub stage: LaunchStage,
     /// Whether it had to wait for another rank to begin, and whether it has stopped to be compared with earlier states.
     pub waited: bool,
@@ -66,7 +66,7 @@ pub(super) struct Sent {
 pub(super) struct RankContext<'a, O> {
     pub role: RankRole<'a>,
     pub inbox: &'a mut Inbox,
-    /// Its sends, with their times of arrival.
+    /// Trains of transfers that the rank has sent, with their times of arrival.
     pub sent: &'a mut Vec<SentTrain>,
     pub observer: &'a mut O,
 }
@@ -74,7 +74,7 @@ pub(super) struct RankContext<'a, O> {
 /// The outcome of a rank's wait for other ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemoteWait {
-    /// It waits for its own tasks only.
+    /// The rank waits for tasks of its own.
     Own,
     /// Another rank has sent what it waits for; it arrives then.
     Until(Picos),

@@ -34,7 +34,7 @@ pub(super) struct RankTurn<'a, O> {
 enum Pause {
     /// Something else can be done at the rank's moment.
     Again,
-    /// It has nothing to do before then.
+    /// The rank has nothing to do before this time.
     Until(Picos),
 }
 

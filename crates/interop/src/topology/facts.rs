@@ -14,12 +14,15 @@ pub struct Said<T> {
     pub place: String,
 }
 
+/// Devices of a node where no column counts them.
+pub(crate) const UNSAID: u32 = 0;
+
 /// Nodes of one kind, as a scheduler lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeKind {
     /// Type of the devices; empty where the scheduler has none.
     pub device: String,
-    /// Devices of a node.
+    /// Devices of a node, or [`UNSAID`].
     pub devices: u32,
     /// How many such nodes.
     pub nodes: u32,

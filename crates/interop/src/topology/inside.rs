@@ -5,7 +5,7 @@ use shardscope_engine::hardware::{Cluster, Level};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::BytesPerSecond;
 
-use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said, UNSAID};
 use super::nodes::NodeGroup;
 
 /// The most that a slot of `PCIe` carries in a direction: 16 lanes of its fifth version.
@@ -48,7 +48,7 @@ fn members(
     report: &mut ImportReport,
 ) -> Result<(), Problem> {
     let package = package(cluster);
-    let scheduled = match kind {
+    let scheduled = match kind.filter(|kind| kind.devices != UNSAID) {
         Some(kind) => Some(scheduled(facts, kind, package, cluster, report)?),
         None => None,
     };

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{NodeKind, Said};
+use super::facts::{NodeKind, Said, UNSAID};
 use super::hosts;
 
 /// The most names that are counted, of all lists together.
@@ -32,7 +32,19 @@ pub(crate) struct NodeGroup<'a> {
 /// The nodes of each kind, in the order of types and devices.
 pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
+    // Where nothing says which nodes have devices, those of one partition are taken to be of one kind: the largest.
+    let is_said = kinds.iter().any(|kind| kind.value.devices != UNSAID);
+    let partition = |kind: &Said<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
+    let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
     for kind in kinds {
+        let size = sizes.entry(partition(kind)).or_default();
+        *size = size.saturating_add(kind.value.nodes);
+    }
+    let largest = sizes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(name, _)| name);
+    let counts = |kind: &&Said<NodeKind>| {
+        if is_said { kind.value.devices != UNSAID } else { Some(partition(kind)) == largest }
+    };
+    for kind in kinds.iter().filter(counts) {
         all.entry((&kind.value.device, kind.value.devices)).or_default().push(kind);
     }
     let mut left = MOST_NAMES;
@@ -96,6 +108,20 @@ mod tests {
             ("mi250", 8, 16, "amd[01-16]", "amd"),
         ]);
         assert_eq!(found, [("h100".to_owned(), 8, 64, true), ("mi250".to_owned(), 8, 16, true)]);
+    }
+
+    /// `sinfo` alone says of no node which devices it has: of 1, 4 + 60 and 16 the 64 of one partition count.
+    #[test]
+    fn without_devices_the_largest_partition_counts() {
+        let plain = [
+            ("", UNSAID, 1, "vm", "debug*"),
+            ("", UNSAID, 4, "gpu[001-004]", "gpu"),
+            ("", UNSAID, 60, "gpu[005-064]", "gpu"),
+            ("", UNSAID, 16, "amd[01-16]", "amd"),
+        ];
+        assert_eq!(counts(&plain), [(String::new(), UNSAID, 64, true)]);
+        let beside = [plain[3], ("h100", 8, 2, "gpu[1-2]", "gpu")];
+        assert_eq!(counts(&beside), [("h100".to_owned(), 8, 2, true)], "a table that counts devices is the better one");
     }
 
     /// Without names 2 + 62 of one partition are different nodes, and another partition's 32 may be among them.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::Seconds;
 
-use super::facts::{MachineFacts, NodeKind, Said};
+use super::facts::{MachineFacts, NodeKind, Said, UNSAID};
 use super::hosts;
 
 /// The most nodes that a cell of names is compared with.
@@ -73,7 +73,8 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         if cells.len() < 2 {
             continue;
         }
-        if cells.contains(&"GRES") {
+        // A table that sinfo prints unasked has no column of devices.
+        if cells.contains(&"GRES") || cells.contains(&"NODELIST") && cells.contains(&"PARTITION") {
             columns = Some(SinfoColumns::named(&cells));
         } else if let Some(gres) = gres(&cells, columns.as_ref()) {
             let row = match &columns {
@@ -86,6 +87,12 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
             }
         } else if columns.is_some() && cells.iter().any(|cell| is_cut(cell)) {
             return Err(cut(&place));
+        } else if let Some(columns) = columns.as_ref().filter(|columns| columns.lacks_devices(&cells)) {
+            let row = columns.row(&cells, &place)?;
+            let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
+            let value = NodeKind { device: String::new(), devices: UNSAID, nodes: row.nodes, names, partition };
+            facts.kinds.push(Said { value, place: place.clone() });
+            facts.limit(row.partition, &place, columns.longest(&cells), columns.most_nodes(&cells));
         }
     }
     Ok(())
@@ -111,7 +118,7 @@ fn is_cut(cell: &str) -> bool {
 
 fn cut(place: &str) -> Problem {
     let fix =
-        "print it with bars: sinfo -o '%P|%D|%G|%N', or with room: sinfo -O 'Partition,Nodes,Gres:60,NodeList:200'";
+        "print it with bars: sinfo -o '%P|%D|%G|%N|%l', or with room: sinfo -O 'Partition,Nodes,Gres:60,NodeList:200'";
     Problem::new(place, "a cell is cut to the width of its column", fix)
 }
 
@@ -155,6 +162,13 @@ impl SinfoColumns {
         Ok(NodeRow { nodes: nodes.parse().unwrap_or(1), names: cell(self.names), partition: cell(self.partition) })
     }
 
+    /// Whether a line lists nodes of which the table does not say what devices they have.
+    fn lacks_devices(&self, cells: &[&str]) -> bool {
+        let count = self.nodes.and_then(|at| cells.get(at)).and_then(|cell| cell.rsplit('/').next());
+        let is_row = cells.len() >= self.width && count.is_some_and(|count| count.parse::<u32>().is_ok());
+        self.gres.is_none() && self.used.is_none() && is_row
+    }
+
     fn longest(&self, cells: &[&str]) -> Option<Seconds> {
         time(cells.get(self.time?)?)
     }
@@ -189,7 +203,7 @@ fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<NodeRow<'a
         (None, None) if counts.is_empty() => Ok(NodeRow { nodes: 1, names: "", partition: partition(None) }),
         _ => {
             let what = "no header says which number counts nodes";
-            Err(Problem::new(place, what, "print it with its header, or so: sinfo -o '%P|%D|%G|%N'"))
+            Err(Problem::new(place, what, "print it with its header, or so: sinfo -o '%P|%D|%G|%N|%l'"))
         }
     }
 }

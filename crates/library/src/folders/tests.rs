@@ -40,7 +40,7 @@ fn the_users_file_wins_and_keeps_its_place() {
     let cluster = library.cluster("h100-80gb-dgx").unwrap();
     assert_eq!((cluster.id.as_str(), cluster.name.as_str()), ("h100-80gb-dgx", "Ours"));
     let first = library.entries(Kind::Cluster).next().unwrap();
-    assert_eq!((first.id.as_str(), first.name.as_str(), first.overrides_embedded), ("h100-80gb-dgx", "Ours", true));
+    assert_eq!((first.id.as_str(), first.name(), first.overrides_embedded), ("h100-80gb-dgx", "Ours", true));
     let last = library.entries(Kind::Cluster).last().unwrap();
     assert_eq!((last.id.as_str(), last.overrides_embedded), ("ours", false));
     assert_eq!(last.origin, Origin::File(folder.path().join("clusters/ours.toml")));

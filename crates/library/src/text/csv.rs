@@ -21,12 +21,20 @@ impl CsvCell {
     }
 }
 
-/// A line of cells.
-pub fn csv_line(cells: impl IntoIterator<Item = CsvCell>) -> Result<String, csv::Error> {
-    let mut writer = csv::WriterBuilder::new().buffer_capacity(LINE).from_writer(Vec::with_capacity(LINE));
-    writer.write_record(cells.into_iter().map(|CsvCell(cell)| cell))?;
-    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// A line of cells. Those that hold a comma, a quote or an end of line stand in quotes, in which a quote is two (RFC 4180).
+pub fn csv_line(cells: impl IntoIterator<Item = CsvCell>) -> String {
+    let mut line = String::with_capacity(LINE);
+    for (place, CsvCell(cell)) in cells.into_iter().enumerate() {
+        if place > 0 {
+            line.push(',');
+        }
+        if cell.contains([',', '"', '\n', '\r']) {
+            line.extend(["\"", &cell.replace('"', "\"\""), "\""]);
+        } else {
+            line.push_str(&cell);
+        }
+    }
+    line + "\n"
 }
 
 /// Bytes that most lines fit into.
@@ -61,6 +69,7 @@ mod tests {
             assert_eq!(meant(&cell), text);
         }
         let cells = [CsvCell::text("=a,b"), CsvCell::text("-1"), CsvCell::number(-0.5), CsvCell::text("x\ny")];
-        assert_eq!(csv_line(cells).unwrap(), "\"'=a,b\",-1,-0.5,x y\n");
+        assert_eq!(csv_line(cells), "\"'=a,b\",-1,-0.5,x y\n");
+        assert_eq!(csv_line([CsvCell::default(), CsvCell::text("8\" disk")]), ",\"8\"\" disk\"\n");
     }
 }

@@ -203,13 +203,13 @@ impl Table {
     }
 
     /// With the keys as its header.
-    pub fn csv(&self) -> Result<String, csv::Error> {
-        let mut text = csv_line(self.columns.iter().map(|(key, _)| CsvCell::text(key)))?;
+    pub fn csv(&self) -> String {
+        let mut text = csv_line(self.columns.iter().map(|(key, _)| CsvCell::text(key)));
         for row in &self.rows {
             let cells = (0..self.columns.len()).map(|at| row.get(at).map_or_else(CsvCell::default, TableCell::csv));
-            text.push_str(&csv_line(cells)?);
+            text.push_str(&csv_line(cells));
         }
-        Ok(text)
+        text
     }
 
     /// Its rows as objects of the columns that have a key.

@@ -120,7 +120,7 @@ fn saving_a_snapshot_refreshes_the_list() {
 #[test]
 fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlp");
+    press(&mut app, "p1gjjjjjjlp");
     let members =
         app.pins.all().iter().map(|pin| (pin.name.as_str(), &pin.scenario, &**pin.evaluation.as_ref().unwrap()));
     let text = Set::new(members).to_toml().unwrap();
@@ -129,7 +129,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     let opened = snapshot::open(&path.display().to_string(), &shardscope_presets::library()).unwrap();
 
     let mut again = explorer();
-    press(&mut again, "1gjjjj<ret><c-u>2<ret>");
+    press(&mut again, "1gjjjjjj<ret><c-u>2<ret>");
     let commands = again.receive(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
     for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
         again.receive(report);
@@ -159,7 +159,7 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     let mut app = explorer();
     app.receive(JobReport::Opened(Box::new(opened), "own.toml".to_owned()));
     assert_eq!(app.scenario.cluster.device.memory, shardscope_engine::units::Bytes::new(7e9));
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     assert_eq!(app.scenario.cluster.device.memory, shardscope_engine::units::Bytes::new(7e9), "also after an edit");
 }
 
@@ -204,7 +204,7 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
 #[test]
 fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlp");
+    press(&mut app, "p1gjjjjjjlp");
     let pins = app.pins.all().iter().map(|pin| (pin, faster(pin.evaluation.as_ref().unwrap())));
     let pins: Vec<_> = pins.collect();
     let set = Set::new(pins.iter().map(|(pin, evaluation)| (pin.name.as_str(), &pin.scenario, evaluation)));

@@ -25,8 +25,8 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("3", Figure::Peak),
         ("5g", Figure::Compute),
         ("jj", Figure::Exposed),
-        ("1gjjjjjjjjj", Figure::TokensPerStep),
-        ("Gkk", Figure::Days),
+        ("1gjjjjjjjjjjjjj", Figure::TokensPerStep),
+        ("gjjj", Figure::Days),
     ] {
         press(&mut app, &format!("{keys}i"));
         assert_eq!(page(&app).explanation.figure, figure, "{keys}");

@@ -61,7 +61,7 @@ fn a_copy_of_the_cluster_is_saved_taken_and_taken_back() {
     let home = tempfile::tempdir().unwrap();
     let mut app = at_home(home.path());
     let before = app.answer.clone().unwrap().evaluation.summary;
-    press(&mut app, "1a");
+    press(&mut app, "1gjjjja");
     assert_eq!(form(&app).rows[0].value, "h100-80gb-dgx-2");
     // Half the wire between nodes.
     enter(&mut app, "levels[1].bandwidth", "25");
@@ -106,7 +106,7 @@ fn a_users_own_model_is_changed_in_its_file_and_undo_gives_the_scenario_its_old_
 fn a_wrong_value_stays_with_its_reason_and_is_not_saved() {
     let home = tempfile::tempdir().unwrap();
     let mut app = at_home(home.path());
-    press(&mut app, "1a");
+    press(&mut app, "1gjjjja");
     enter(&mut app, "watts_per_device", "-700");
     let row = form(&app).rows[form(&app).row()].clone();
     assert_eq!(row.value, "-700");
@@ -133,7 +133,7 @@ fn a_wrong_value_stays_with_its_reason_and_is_not_saved() {
 fn presets_changed_on_disk_are_read_again_and_wrong_ones_leave_what_was_there() {
     let home = tempfile::tempdir().unwrap();
     let mut app = at_home(home.path());
-    press(&mut app, "1a");
+    press(&mut app, "1gjjjja");
     enter(&mut app, "id", "mine");
     save(&mut app);
     let path = home.path().join("clusters/mine.toml");
@@ -158,7 +158,7 @@ fn presets_changed_on_disk_are_read_again_and_wrong_ones_leave_what_was_there() 
 #[test]
 fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     let mut app = explorer();
-    press(&mut app, "1a");
+    press(&mut app, "1gjjjja");
     enter(&mut app, "device.memory", "96");
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };

@@ -37,7 +37,8 @@ fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_l
 
 #[test]
 fn every_action_of_the_panels_and_views_is_in_it_once() {
-    let items = items(Keymap::default().lines(), KeyPlace::Panels);
+    let app = explorer();
+    let items = items(Keymap::default().lines(), KeyPlace::Panels, &app.inputs, &app.scenario);
     for line in crate::app::state::keymap::TABLE.iter().filter(|line| line.place.is_under_layers()) {
         for binding in &line.bindings {
             let listed = items.iter().filter(|item| item.effect == Effect::Do(line.place, binding.action)).count();
@@ -85,6 +86,63 @@ fn a_field_is_opened_by_its_name() {
     let mut app = explorer();
     press(&mut app, ":set nodes<ret><c-u>8<ret>");
     assert_eq!(value(&app, "nodes"), "8");
+}
+
+/// Its label, its flag or the word of its axis, alone or behind `set`: whoever knows the name has the field, with its value.
+#[test]
+fn every_field_comes_first_by_its_name() {
+    for field in Field::all() {
+        let spec = field.spec();
+        for typed in [spec.label.to_owned(), format!("set {}", spec.label), spec.flag.to_owned()] {
+            // What another field is called on the screen is that field.
+            if Field::all().any(|other| other != field && other.spec().label == typed) {
+                continue;
+            }
+            let mut app = explorer();
+            press(&mut app, ":");
+            app.paste(&typed);
+            let first = &names(&app)[0];
+            assert!(first.starts_with(&format!("set {}: ", spec.label)), "{typed}: {first}");
+        }
+    }
+    let mut app = explorer();
+    press(&mut app, ":nodes");
+    let Some(Layer::List(palette)) = &app.layer else { panic!("no palette") };
+    assert_eq!(palette.found()[0].note, format!("now {}", value(&app, "nodes")));
+}
+
+#[test]
+fn a_value_behind_a_name_is_set() {
+    for typed in ["nodes 8", "set nodes to 8", "nodes=8", "set nodes 8"] {
+        let mut app = explorer();
+        press(&mut app, ":");
+        app.paste(typed);
+        assert_eq!(names(&app)[0], "set nodes to 8", "{typed}");
+        press(&mut app, "<ret>");
+        assert_eq!(value(&app, "nodes"), "8", "{typed}");
+    }
+}
+
+#[test]
+fn words_of_other_tools_lead_to_what_is_meant() {
+    for (typed, found) in [
+        ("slurm", "export the plan"),
+        ("sbatch", "export the plan"),
+        ("pareto", "best plans"),
+        ("energy per job", "Map: energy"),
+        ("picture", "write the screen"),
+        ("diagnose", "measured"),
+        ("vocab", "edit a copy"),
+        ("nf4", "set "),
+        ("help", "this list of keys"),
+        ("oom", "measured"),
+    ] {
+        let mut app = explorer();
+        press(&mut app, ":");
+        app.paste(typed);
+        let names = names(&app);
+        assert!(names.first().is_some_and(|name| name.contains(found)), "{typed}: {names:?}");
+    }
 }
 
 #[test]

@@ -179,12 +179,24 @@ pub fn documented() -> String {
     text
 }
 
+/// The motions that all lists of rows share.
+const MOTIONS: [Action; 6] = [Action::Up, Action::Down, Action::First, Action::Last, Action::PageUp, Action::PageDown];
+
 /// The keys of the panels, in Markdown, for the guide.
-pub fn markdown() -> String {
+pub fn panels_markdown() -> String {
+    markdown(|place| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_)), |_| true)
+}
+
+/// The keys of the other views and of the first start, without the motions of rows.
+pub fn views_markdown() -> String {
+    let own = |line: &KeyLine| !line.bindings.iter().all(|binding| MOTIONS.contains(&binding.action));
+    markdown(|place| matches!(place, KeyPlace::View(_) | KeyPlace::FirstStart), own)
+}
+
+fn markdown(places: impl Fn(KeyPlace) -> bool, lines: impl Fn(&KeyLine) -> bool) -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
-    let panels = |place: &KeyPlace| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_));
-    for (place, lines) in Keymap::default().help(KeyPlace::Panels).filter(|(place, _)| panels(place)) {
-        for line in lines {
+    for (place, shown) in Keymap::default().help(KeyPlace::Panels).filter(|(place, _)| places(*place)) {
+        for line in shown.into_iter().filter(|line| lines(line)) {
             let key = line.name(false).replace('|', "\\|");
             let _ = writeln!(text, "| `{key}` | {} | {} |", place.title().to_lowercase(), line.text());
         }

@@ -27,6 +27,7 @@ fn panels() -> [KeyLines; 4] {
             .key("enter", Action::Take, "choose", "choose from a list, or type a value")
             .key("a", Action::Adapt, "adapt", "edit a copy of the cluster, or of the model on its field")
             .more_less("", "next and previous value")
+            .key("z", Action::Fold, "fold", "fold or unfold the group of the field")
             .ends("first and last field")
             .pages("a page up and down"),
         keys(Panel::Memory).rows("rank").key(
@@ -78,8 +79,8 @@ fn everywhere() -> KeyLines {
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
         .key("K", Action::Gallery, "", "gallery: papers and samples, and what to look at in each")
-        .key("O", Action::Import, "", "import another tool's file by its path")
-        .key("J", Action::ExportPlan, "", "write the plan for a launcher, as a job, or as a trace")
+        .key("O", Action::Import, "", "import a file: model, log, message, launcher's or cluster's")
+        .key("J", Action::ExportPlan, "", "export the plan to a launcher, as a Slurm job, or as a trace")
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
         .key("w", Action::Screen, "", "write the screen to a file: text, ANSI colours or SVG")
         .key("&", Action::Mouse, "", "capture or release the mouse")
@@ -97,8 +98,7 @@ fn everywhere() -> KeyLines {
 /// The keys of each layer, in the order of the help; all of them can be left for the shell and for good.
 fn layers() -> [KeyLines; 13] {
     KeyPlace::LAYERS.map(|place| {
-        let keys = own(place).key("ctrl-z", Action::Suspend, "", "suspend");
-        keys.key(if place.takes_text() { "ctrl-c" } else { "q ctrl-c" }, Action::Quit, "quit", "quit")
+        own(place).key("ctrl-z", Action::Suspend, "", "suspend").key("ctrl-c", Action::Quit, "quit", "quit")
     })
 }
 
@@ -115,22 +115,22 @@ fn own(place: KeyPlace) -> KeyLines {
             .ends("top and bottom")
             .pages("a page up and down")
             .key("/", Action::Search, "search", "search the inputs")
-            .key("esc i", Action::Close, "close", "close"),
+            .key("esc q i", Action::Close, "close", "close"),
         KeyPlace::FirstStart => keys
-            .key("1 esc", Action::Close, "sample", "a look around: the sample behind this card")
+            .key("1 esc q", Action::Close, "sample", "a look around: the sample behind this card")
             .key("2", Action::Begin(Beginning::Model), "", "a model's config.json, by its path")
             .key("3", Action::Begin(Beginning::Cluster), "", "a cluster: choose it, or one like it")
             .key("4", Action::Begin(Beginning::Run), "", "a log, or the output of sinfo or nvidia-smi, by its path")
-            .key("5", Action::Begin(Beginning::Trouble), "", "a job that is slow or out of memory")
+            .key("5", Action::Begin(Beginning::Trouble), "", "a job that is slow or out of memory: what ran?")
             .key("6", Action::Begin(Beginning::Papers), "", "the four papers, and other samples")
             .key("7", Action::Begin(Beginning::Stack), "", "the software that trains: choose it, or one like it"),
         KeyPlace::CommandLines => keys
             .rows("line")
             .key("enter", Action::Take, "copy", "send it to the terminal's clipboard")
             .key("/", Action::Search, "", "search")
-            .key("esc C", Action::Close, "close", "close"),
+            .key("esc q C", Action::Close, "close", "close"),
         KeyPlace::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
-            "esc n",
+            "esc q n",
             Action::Close,
             "leave it",
             "leave it",
@@ -140,7 +140,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("enter", Action::Take, "type", "type a value; an empty one clears an optional field")
             .key("s", Action::Save, "save", "save it; the scenario switches to it")
             .key("/", Action::Search, "search", "search the fields")
-            .key("esc", Action::Close, "close", "close, discarding changes after a warning"),
+            .key("esc q", Action::Close, "close", "close, discarding changes after a warning"),
         KeyPlace::Entry => keys.key("enter", Action::Take, "apply", "apply the value").key(
             "esc",
             Action::Close,
@@ -161,7 +161,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .pages("a page up and down")
             .ends("top and bottom")
             .key("/", Action::Search, "search", "search")
-            .key("esc", Action::Close, "close", "close"),
+            .key("esc q", Action::Close, "close", "close"),
         _ => filtered(keys, place),
     }
 }

@@ -156,9 +156,11 @@ fn the_footer_names_the_metric_where_there_is_one() {
 #[test]
 fn the_guide_has_the_table_of_keys() {
     let chapter = include_str!("../../../../docs/keys.md");
-    let (_, rest) = chapter.split_once("<!-- keys: printed from the table -->\n").unwrap();
-    let (shown, _) = rest.split_once("<!-- /keys -->").unwrap();
-    assert_eq!(shown.trim(), markdown().trim(), "put into docs/keys.md what this prints:\n{}", markdown());
+    for (name, table) in [("keys", panels_markdown()), ("views", views_markdown())] {
+        let (_, rest) = chapter.split_once(&format!("<!-- {name}: printed from the table -->\n")).unwrap();
+        let (shown, _) = rest.split_once(&format!("<!-- /{name} -->")).unwrap();
+        assert_eq!(shown.trim(), table.trim(), "put into docs/keys.md what this prints:\n{table}");
+    }
 }
 
 /// The help on 80 columns: two of a frame on each side, thirteen of keys, one of a scroll bar.

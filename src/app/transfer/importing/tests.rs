@@ -3,7 +3,7 @@ use crate::app::App;
 use crate::app::action::{Command, JobReport};
 use crate::app::jobs::files::tests::patient;
 use crate::app::layer::Layer;
-use crate::app::tests::{explorer, obey, press};
+use crate::app::tests::{explorer, obey, press, value};
 use shardscope_engine::scenario::Field;
 
 fn fixture(name: &str) -> String {
@@ -95,8 +95,16 @@ fn a_machine_that_is_not_told_whole_names_the_option_and_takes_it() {
     let mut app = explorer();
     let path = fixture("topo/slurm22-scontrol-nodes-16.txt");
     drop_file(&mut app, &path);
-    let (title, why) = page(&app);
-    assert!(title.ends_with("could not be imported") && why.contains("--"), "{title}: {why}");
+    // What is missing is asked with choices, and said with the option that says it.
+    assert!(matches!(app.layer, Some(Layer::List(_))), "{:?}", app.layer);
+    assert!(app.notice.as_deref().is_some_and(|why| why.contains("--")), "{:?}", app.notice);
+    while let Some(Layer::List(list)) = &app.layer {
+        let answer = if list.title.contains("GPUs") { "h100-80gb-dgx<ret>" } else { "400 GB/s<ret>" };
+        let commands = press(&mut app, answer);
+        read(&mut app, commands);
+    }
+    assert!(page(&app).0.ends_with("is what a cluster's tools print"));
+    assert_eq!(value(&app, "nodes"), app.scenario.cluster.nodes.unwrap().to_string(), "all that the machine has");
     let rest = format!("{path} --rate \"400 GB/s\" --device h100-80gb-dgx");
     press(&mut app, "<esc>:import ");
     app.paste(&rest);

@@ -12,11 +12,11 @@ fn state(app: &App) -> (shardscope_engine::scenario::file::ScenarioFile, shardsc
 #[test]
 fn every_kind_of_edit_is_undone_and_done_again() {
     for edit in [
-        "1gjjjjl",                   // a step
-        "1gjjjj<ret><c-u>8<ret>",    // a typed number
-        "1gjj<ret>llama-2-13b<ret>", // an item of a list
-        "2l<ret>",                   // a cell of the map
-        "1gjjjj<ret><c-u>0<ret>",    // a value that cannot be
+        "1gjjjjjjl",                // a step
+        "1gjjjjjj<ret><c-u>8<ret>", // a typed number
+        "1g<ret>llama-2-13b<ret>",  // an item of a list
+        "2l<ret>",                  // a cell of the map
+        "1gjjjjjj<ret><c-u>0<ret>", // a value that cannot be
     ] {
         let mut app = explorer();
         let before = state(&app);
@@ -36,7 +36,7 @@ fn every_kind_of_edit_is_undone_and_done_again() {
 #[test]
 fn a_held_key_is_one_entry_and_so_is_a_typed_number() {
     let mut app = explorer();
-    press(&mut app, "1gjjjjllllll");
+    press(&mut app, "1gjjjjjjllllll");
     assert_ne!(value(&app, "nodes"), "16");
     press(&mut app, "u");
     assert_eq!(value(&app, "nodes"), "16", "six steps in a row are one entry");
@@ -51,7 +51,7 @@ fn a_held_key_is_one_entry_and_so_is_a_typed_number() {
 #[test]
 fn it_holds_scenarios_and_not_screens() {
     let mut app = explorer();
-    press(&mut app, "1gjjjjl4++");
+    press(&mut app, "1gjjjjjjl4++");
     let (timeline, focus, cursor) = (app.timeline, app.focus, app.inputs.place());
     press(&mut app, "u");
     assert_eq!((app.timeline, app.focus, app.inputs.place()), (timeline, focus, cursor));
@@ -62,7 +62,7 @@ fn it_holds_scenarios_and_not_screens() {
 fn undo_shows_the_answer_at_once_and_asks_for_none() {
     let mut app = explorer();
     let before = figures(&app);
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     assert_ne!(figures(&app), before);
     let commands = app.update(Action::Undo);
     assert_eq!(figures(&app), before);
@@ -86,7 +86,7 @@ fn one_key_leads_to_the_nearest_possible_scenario() {
     let h100_7b = &shardscope_presets::library().scenario_text("h100-7b").unwrap().text.clone();
     let mut app = explorer_on(h100_7b);
     let of_batch = |app: &App| [value(app, "nodes"), value(app, "micro"), app.scenario.sequences().to_string()];
-    press(&mut app, "1gjjjj<ret><c-u>64<ret>");
+    press(&mut app, "1gjjjjjj<ret><c-u>64<ret>");
     let told = "the batch becomes 2,048, not 1,024; nearest possible: micro 2 (. applies it)";
     assert_eq!(app.notice.as_deref(), Some(told));
     press(&mut app, ".");
@@ -138,14 +138,14 @@ fn looking_around_is_no_edit() {
 #[test]
 fn a_new_edit_drops_what_was_undone() {
     let mut app = explorer();
-    press(&mut app, "1gjjjjlujjlU");
+    press(&mut app, "1gjjjjjjlujjlU");
     assert_eq!(app.notice.as_deref(), Some("nothing to redo"));
 }
 
 #[test]
 fn from_a_text_that_is_no_value_steps_go_on_from_the_last_one_that_was() {
     let mut app = explorer();
-    press(&mut app, "1gjjjj<ret><c-u>abc<ret>");
+    press(&mut app, "1gjjjjjj<ret><c-u>abc<ret>");
     assert_eq!((value(&app, "nodes"), app.shown.is_ok()), ("abc".to_owned(), true));
     press(&mut app, "l");
     assert_eq!(value(&app, "nodes"), "24", "after 16, of the last possible scenario");
@@ -157,7 +157,7 @@ fn from_a_text_that_is_no_value_steps_go_on_from_the_last_one_that_was() {
 fn pins_come_back_and_go_again_with_their_names() {
     let names = |app: &App| app.pins.all().iter().map(|pin| pin.name.clone()).collect::<Vec<_>>();
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlp");
+    press(&mut app, "p1gjjjjjjlp");
     assert_eq!(names(&app), ["fsdp", "nodes 24"].map(str::to_owned), "{:?}", names(&app));
     let both = app.pins.all().to_vec();
     press(&mut app, "cx");
@@ -178,7 +178,7 @@ fn what_is_pinned_still_keeps_its_figures_when_others_come_back() {
     press(&mut app, "p");
     let known = app.pins.all()[0].evaluation.clone();
     assert!(known.is_some());
-    press(&mut app, "1gjjjjlpu");
+    press(&mut app, "1gjjjjjjlpu");
     assert_eq!(app.pins.all().len(), 1);
     assert_eq!(app.pins.all()[0].evaluation, known);
     assert!(app.pins.remembered().iter().all(|pin| pin.evaluation.is_none()), "undo holds no timelines");

@@ -8,17 +8,21 @@ use crate::app::action::notice::FIGURES_LATER;
 use crate::app::action::{Command, JobReport};
 use crate::app::answers::own_run::OwnRun;
 use crate::app::layer::Layer;
+use crate::app::layer::list::List;
 use crate::app::layer::page::TextPage;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::transfer::exporting::{ExportConsent, ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::{Completion, ImportChange, ImportQuestion, ImportedFile, read_words};
+use crate::app::transfer::importing::{
+    Completion, ImportChange, ImportQuestion, ImportRefusal, ImportedFile, read_words,
+};
 use crate::app::transfer::{FileTransfer, Transferred, Underway};
 use crate::app::views::measured;
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Calibration;
 use shardscope_engine::text::printable;
 use shardscope_interop::export::ExportForm;
+use shardscope_interop::import::ImportWords;
 use shardscope_interop::out_of_memory;
 
 impl App {
@@ -32,15 +36,31 @@ impl App {
                 return Vec::new();
             }
         };
+        self.import_files(words)
+    }
+
+    /// Has files read and taken in.
+    pub(crate) fn import_files(&mut self, words: ImportWords) -> Vec<Command> {
         let question = ImportQuestion { words, file: self.file.clone(), scenario: self.scenario.clone() };
         self.transfer(FileTransfer::Import(Box::new(question)))
     }
 
     /// Files were read: the scenario in hand is what they make of it, and a page says what was taken.
-    pub(crate) fn take_imported(&mut self, result: Result<Box<ImportedFile>, Vec<String>>, path: &str) -> Vec<Command> {
+    pub(crate) fn take_imported(
+        &mut self,
+        result: Result<Box<ImportedFile>, Box<ImportRefusal>>,
+        path: &str,
+    ) -> Vec<Command> {
         let ImportedFile { kind, change, report } = match result {
             Ok(imported) => *imported,
-            Err(why) => {
+            Err(refusal) => {
+                let ImportRefusal { why, lacks, words } = *refusal;
+                if let Some(option) = lacks {
+                    let why = why.join("; ");
+                    self.layer = Some(Layer::List(List::of_answers(&words, option, &why, &self.library)));
+                    self.tell(why);
+                    return Vec::new();
+                }
                 let more = "Esc, then O and the up arrow: the same line, to add what is missing behind the path.";
                 self.open_page(format!("{path} could not be imported"), &format!("{}\n\n{more}", why.join("\n")));
                 return Vec::new();
@@ -76,6 +96,10 @@ impl App {
         let message = out_of_memory::read(text).map(|message| message.made.figure());
         match message.or_else(|_| text.parse()) {
             Ok(figure) => self.measure_run(figure),
+            // A file's name says more than any figure.
+            Err(_) if !text.starts_with(|first: char| first.is_ascii_digit()) && text.contains(['.', '/']) => {
+                self.import(text)
+            }
             Err(why) => {
                 // The line stays, to be corrected: what is typed next would be taken for keys.
                 self.layer = Some(Layer::Entry(Entry::continued(Purpose::OwnFigure, text.to_owned())));

@@ -139,7 +139,7 @@ fn a_changed_scenario_is_tried_anew_and_the_same_is_not() {
     let before = app.work;
     press(&mut app, "MW");
     assert_eq!(app.work, before, "the trials are there");
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     assert!(app.work > before && app.views.advice.advice().is_some() && !app.is_waiting());
     assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
 }
@@ -156,10 +156,10 @@ fn it_is_about_the_scenario_in_hand() {
 #[test]
 fn figures_of_an_older_scenario_are_dropped() {
     let mut app = explorer();
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     let asked = app.update(Action::View(views::advice::SPEC.id));
     let late = asked.into_iter().find(|command| matches!(command, Command::Work { .. })).expect("trials");
-    press(&mut app, "M1gjjjjl");
+    press(&mut app, "M1gjjjjjjl");
     for report in jobs::in_line(late) {
         assert_eq!(app.receive(report), []);
     }

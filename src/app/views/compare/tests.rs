@@ -28,7 +28,7 @@ fn the_scenario_shown_stands_beside_the_pins_unless_it_is_one() {
     assert_eq!((app.view, letters(&app)), (views::compare::SPEC.id, vec!["now".to_owned()]));
     press(&mut app, "p");
     assert_eq!(letters(&app), ["A"]);
-    press(&mut app, "1gjjjjl");
+    press(&mut app, "1gjjjjjjl");
     assert_eq!(letters(&app), ["A", "now"]);
     press(&mut app, "p");
     assert_eq!(letters(&app), ["A", "B"]);
@@ -37,7 +37,7 @@ fn the_scenario_shown_stands_beside_the_pins_unless_it_is_one() {
 #[test]
 fn columns_are_chosen_moved_named_and_removed() {
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlplpc");
+    press(&mut app, "p1gjjjjjjlplpc");
     let names = |app: &App| -> Vec<String> { app.pins.all().iter().map(|pin| pin.name.clone()).collect() };
     assert_eq!(names(&app), ["fsdp", "nodes 24", "nodes 32"]);
     press(&mut app, "gl>");
@@ -53,7 +53,7 @@ fn columns_are_chosen_moved_named_and_removed() {
 #[test]
 fn the_scenario_shown_has_to_be_pinned_before_it_is_named() {
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlcGn");
+    press(&mut app, "p1gjjjjjjlcGn");
     assert!(app.layer.is_none() && app.notice.as_ref().unwrap().contains("p pins it"), "{:?}", app.notice);
     press(&mut app, "x");
     assert_eq!(letters(&app), ["A", "now"]);
@@ -63,12 +63,12 @@ fn the_scenario_shown_has_to_be_pinned_before_it_is_named() {
 fn enter_takes_a_pinned_scenario_and_undo_gives_back_the_one_before() {
     let mut app = explorer();
     let before = figures(&app);
-    press(&mut app, "p1gjjjjlcg<ret>");
+    press(&mut app, "p1gjjjjjjlcg<ret>");
     assert_eq!((figures(&app), value(&app, "nodes")), (before, "16".to_owned()));
     assert_eq!(app.notice.as_deref(), Some("applied fsdp"));
     press(&mut app, "u");
     assert_eq!(value(&app, "nodes"), "24");
-    press(&mut app, "U1gjjjl");
+    press(&mut app, "U1gjjjjjjjjjjjl");
     assert_ne!(value(&app, "strategy"), "fsdp", "what was taken can be edited on");
     assert_eq!(*app.scenario.strategy, *value(&app, "strategy"));
     assert_ne!(app.scenario.plan.sharding, app.pins.all()[0].scenario.plan.sharding);
@@ -77,7 +77,7 @@ fn enter_takes_a_pinned_scenario_and_undo_gives_back_the_one_before() {
 #[test]
 fn the_cursor_and_the_rows_stay_within_what_there_is() {
     let mut app = explorer();
-    press(&mut app, "p1gjjjjlclllllll");
+    press(&mut app, "p1gjjjjjjlclllllll");
     assert_eq!(app.views.compare.column(2), 1);
     press(&mut app, "<pgdn><pgdn><pgdn><pgdn>jjj");
     assert_eq!(app.views.compare.top(2), rows(2) - 1);

@@ -75,7 +75,7 @@ fn middle(scenario: &Scenario, shipped: f64, error: f64) -> f64 {
 #[test]
 fn what_is_shown_after_a_run_counts_with_it() {
     let step = |app: &App| figures(app).step_time.get();
-    let plan = "1<down><down><down><down>";
+    let plan = "1<down><down><down><down><down><down>";
     let mut untold = explorer();
     let shipped = step(&untold);
     press(&mut untold, &format!("{plan}<right>"));
@@ -135,7 +135,7 @@ fn it_stays_that_of_what_ran_when_the_scenario_changes() {
     let mut app = explorer();
     press(&mut app, "V<ret>5 s<ret>");
     let (gap, ran) = (told(&app).gap, app.inputs.measured.as_ref().unwrap().scenario.clone());
-    press(&mut app, "1<down><down><down><down><right>");
+    press(&mut app, "1<down><down><down><down><down><down><right>");
     assert_ne!(app.scenario, ran);
     assert_eq!((told(&app).gap, &app.inputs.measured.as_ref().unwrap().scenario), (gap, &ran));
 }

@@ -16,12 +16,12 @@ use crate::ui::panels::{LAST_POSSIBLE, frame, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
-use crate::ui::widgets::text::{draw_line, fit, width};
+use crate::ui::widgets::text::{columns, draw_line, fit, width};
 use shardscope_engine::evaluate::Resource;
 use shardscope_engine::plan::Sharded;
 use shardscope_engine::scenario::Field;
 use shardscope_engine::search::{Axis, Cell, word};
-use shardscope_engine::units::devices;
+use shardscope_engine::units::{Bytes, devices};
 use shardscope_report::figures::{Figure, safety_words};
 
 pub(super) const DRAWING: Drawing = Drawing {
@@ -36,7 +36,7 @@ pub(super) const DRAWING: Drawing = Drawing {
 
 /// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
 fn height(app: &App) -> u16 {
-    let rows = u16::try_from(app.views.map.height()).unwrap_or(u16::MAX);
+    let rows = columns(app.views.map.seen()[1].len());
     let contour = if app.views.map.contour { rows.saturating_add(1) } else { 0 };
     rows.saturating_add(contour).saturating_add(5 + PROFILES)
 }
@@ -50,7 +50,11 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     // Its cells may be impossible without the fields being so.
     let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
     let title = format!("{}{stale}", map.metric().title(&map.sweep));
-    let count = format!("{}{done} of {all}", if map.is_complete() { "" } else { "computing " });
+    let count = match hidden(map, &app.keymap.key_of(Action::Fold, theme.caps().ascii)) {
+        _ if !map.is_complete() => format!("computing {done} of {all}"),
+        Some(hidden) => hidden,
+        None => format!("{done} of {all}"),
+    };
     let forms = [[&kept, safe], ["", safe], [&kept, tuned], [&kept, short], ["", short], [""; 2]]
         .map(|before| format!("{}{count}", before.concat()));
     let note = roomiest(forms.into_iter().chain([format!("{done}/{all}")]), &title, area);
@@ -66,16 +70,30 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
+/// What is hidden of the map, or could be: `3 columns, 2 rows hidden: z shows`.
+fn hidden(map: &Map, key: &str) -> Option<String> {
+    let [columns, rows] = map.empty();
+    let counted = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        many => Some(format!("{many} {one}s")),
+    };
+    let parts: Vec<String> = counted(columns, "column").into_iter().chain(counted(rows, "row")).collect();
+    let [what, does] = if map.compact { ["hidden", "shows"] } else { ["empty", "hides"] };
+    (!parts.is_empty()).then(|| format!("{} {what}: {key} {does}", parts.join(", ")))
+}
+
 /// The cell at a place.
 fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let [grid, _] = halves(&app.views.map, inside);
     let (column, row) = heatmap(app, theme, |heatmap| heatmap.cell_at(grid, at))?;
-    Some(row * app.views.map.width() + column)
+    let [columns, rows] = app.views.map.seen();
+    Some(rows.get(row)? * app.views.map.width() + columns.get(column)?)
 }
 
 /// The areas of the map and of the lines that explain it, if there is room.
 fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
-    let needed = u16::try_from(map.height()).unwrap_or(u16::MAX).saturating_add(2);
+    let needed = columns(map.seen()[1].len()).saturating_add(2);
     let below = u16::from(map.contour) + PROFILES;
     let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
     inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]))
@@ -84,20 +102,26 @@ fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
 /// The map as a widget, for as long as it is needed.
 fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
     let map = &app.views.map;
-    let count = map.progress().1;
-    let labels = |axis: &Axis| -> Vec<String> {
-        axis.values.iter().map(|value| axes::label(axis.field, value, &app.scenario)).collect()
+    let [across, along] = map.seen();
+    let labels = |axis: &Axis, seen: &[usize]| -> Vec<String> {
+        let values = seen.iter().filter_map(|at| axis.values.get(*at));
+        values.map(|value| axes::label(axis.field, value, &app.scenario)).collect()
     };
-    let (columns, rows) = (labels(&map.sweep.x), labels(&map.sweep.y));
-    let entries: Vec<CellEntry> = (0..count).map(|index| entry(map, index)).collect();
+    let (columns, rows) = (labels(&map.sweep.x, &across), labels(&map.sweep.y, &along));
+    let cells: Vec<usize> =
+        along.iter().flat_map(|row| across.iter().map(move |column| row * map.width() + column)).collect();
+    let entries: Vec<CellEntry> = cells.iter().map(|index| entry(map, *index)).collect();
     let letters: Vec<Option<char>> =
-        if map.contour { (0..count).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
-    let at = |index: usize| (index % map.width(), index / map.width());
+        if map.contour { cells.iter().map(|index| map.fullness(*index).map(letter)).collect() } else { Vec::new() };
+    let at = |index: usize| {
+        let place = |seen: &[usize], at: usize| seen.iter().position(|one| *one == at);
+        Some((place(&across, index % map.width())?, place(&along, index / map.width())?))
+    };
     let heatmap = Heatmap {
         titles: (map.sweep.x.word(), down(map)),
-        cursor: Some(at(map.cursor)),
-        marked: map.pinned.map(|index| (at(index), "pinned")),
-        home: map.home.map(at),
+        cursor: at(map.cursor),
+        marked: map.pinned.and_then(at).map(|at| (at, "pinned")),
+        home: map.home.and_then(at),
         letters: &letters,
         lower_is_better: !map.metric().more_is_better(),
         ..Heatmap::new(theme, &columns, &rows, &entries)
@@ -119,12 +143,17 @@ fn letter(fullness: f64) -> char {
     }
 }
 
+/// The bytes of a GiB.
+const GIB: f64 = 1_073_741_824.0;
+
 /// The entry of a cell.
 pub(super) fn entry(map: &Map, index: usize) -> CellEntry {
     match (map.cell(index), map.figure(index)) {
         (None, _) => CellEntry::Pending,
         (Some(Cell::Impossible(_)), _) => CellEntry::Impossible,
-        (Some(Cell::Possible { .. }), None) => CellEntry::TooBig,
+        (Some(Cell::Possible { summary, .. }), None) => {
+            CellEntry::TooBig((summary.memory.peak - summary.memory.capacity) / Bytes::new(GIB))
+        }
         (Some(Cell::Possible { .. }), Some(figure)) => CellEntry::Value(figure),
     }
 }
@@ -281,7 +310,7 @@ fn bar(map: &Map, cell: usize, (low, high): (f64, f64), here: bool, theme: Theme
         }
         CellEntry::Value(_) => bars.half,
         CellEntry::Impossible => glyphs.impossible,
-        CellEntry::TooBig => glyphs.too_big,
+        CellEntry::TooBig(_) => glyphs.too_big,
         CellEntry::Pending => glyphs.pending,
     };
     Span::styled(glyph.repeat(2), theme.style(if here { Role::Cursor } else { Role::Text }))

@@ -75,8 +75,10 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.diagnosis()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
     let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
-    let mut said =
-        attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
+    let mut said = attribution
+        .as_ref()
+        .map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told, counted(app, run))])
+        .into_iter();
     lines.row(Line::styled(format!(" {}", said.next().unwrap_or_default()), theme.style(Role::Title)));
     for line in said {
         lines.say(line);
@@ -137,14 +139,22 @@ fn constants(causes: &[Cause]) -> Table {
     table
 }
 
-fn gap_words(told: &Attribution) -> String {
+/// The step that is shown, if it counts with what the run has told.
+fn counted(app: &App, run: &OwnRun) -> Option<Seconds> {
+    let answer = app.answer.as_ref().filter(|answer| run.is_of(&answer.scenario) && run.counts_in(&answer.scenario));
+    Some(answer?.evaluation.summary.step_time)
+}
+
+/// What was measured, beside the prediction without it, and the one with it, which the whole screen shows.
+fn gap_words(told: &Attribution, counted: Option<Seconds>) -> String {
     let measured = Seconds::new(told.step_time);
     let place = told.band_before.map_or("", |band| {
         if (band.low..=band.high).contains(&measured) { ", inside the 80 % band" } else { ", outside the 80 % band" }
     });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let predicted = measured / (1.0 + told.gap);
-    format!("measured {measured}, predicted {predicted}: {} {way}{place}", percent(told.gap.abs()))
+    let now = counted.map_or_else(String::new, |step| format!("; {step} with it, as all panels have it now"));
+    format!("measured {measured}: {} {way} than {predicted}, predicted without it{place}{now}", percent(told.gap.abs()))
 }
 
 /// Whether the run is of what the screen shows.

@@ -138,7 +138,7 @@ fn clusters_with_what_decides() {
 
 #[test]
 fn stacks_with_what_they_are() {
-    insta::assert_snapshot!(after("1gj<ret>", (80, 24)));
+    insta::assert_snapshot!(after("1gjjjjj<ret>", (80, 24)));
 }
 
 #[test]

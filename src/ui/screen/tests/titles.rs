@@ -15,7 +15,7 @@ fn title(app: &App, begins: &str) -> String {
 /// The fields with 7 ranks of tensor parallelism, which do not divide 384 devices.
 fn impossible() -> App {
     let mut app = fixture::explorer();
-    engine::press(&mut app, "1Gkkkkkkkkkkkk<ret><c-u>7<ret>");
+    engine::press(&mut app, "1:tp 7<ret>");
     assert!(app.shown.is_err());
     app
 }

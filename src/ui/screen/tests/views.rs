@@ -189,7 +189,7 @@ fn the_training_time_of_a_new_question() {
 
 #[test]
 fn a_changed_network() {
-    insta::assert_snapshot!(shown(fixture::network(0.5), "1gjjjjj", UTF8, (120, 40)));
+    insta::assert_snapshot!(shown(fixture::network(0.5), "1gjjjjjjjj", UTF8, (120, 40)));
 }
 
 #[test]

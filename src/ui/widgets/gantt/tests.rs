@@ -117,7 +117,7 @@ fn the_overview_shows_the_whole_step_with_the_window_between_marks() {
     };
     let buf = drawn(&gantt, 48, 4);
     // One column is one second: the window takes columns 8 to 27 of the plot, the marks stand beside it.
-    assert_eq!(lines(&buf)[0], "step    ·····  ▐        !!····      ▌");
+    assert_eq!(lines(&buf)[0], "step    ███████▐████████!!██████████▌███████████");
     let reversed = |x: u16| buf[(8 + x, 0)].modifier.contains(Modifier::REVERSED);
     assert_eq!((0..40).filter(|x| reversed(*x)).collect::<Vec<_>>(), (8..28).collect::<Vec<_>>());
     assert_eq!(gantt.height(), 4);
@@ -225,6 +225,24 @@ fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
     assert_eq!(row(true, 25, 25.0), "0###1###~~~0+++++!!1+++++");
     // A column of 1.25 s is what most of it is: column 6, to 8.75 s, has 0.5 s of forward and 0.75 of the bubble.
     assert_eq!(row(false, 20, 25.0), "0██1██╌╌╌0▒▒▒▒!1▒▒▒▒");
+    // Ten visits of 0.8 s with bubbles of 0.2 s between them: in columns of a second two of ten are bubbles.
+    let turn = |at: u32| {
+        let mut span = span(TaskKind::Forward, 0, f64::from(at), f64::from(at) + 0.8);
+        span.activity.micro_batch = at;
+        span
+    };
+    let many: Vec<Span> = (0..10).map(turn).collect();
+    let between: Vec<Stall> = (0..10)
+        .map(|at| Stall {
+            rank: 0,
+            cause: IdleCause::Bubble,
+            start: s(f64::from(at) + 0.8),
+            end: s(f64::from(at) + 1.0),
+        })
+        .collect();
+    let folded = [Track { idle: &between, form: TrackForm::Visits, ..track("", &many) }];
+    let drawn_small = lines(&drawn(&Gantt::new(theme(Depth::None, false), &folded, s(0.0), s(10.0)), 10, 1))[0].clone();
+    assert_eq!(drawn_small.matches('╌').count(), 2, "{drawn_small}");
     // In columns of 9 s no visit has room for its number.
     assert_eq!(row(false, 3, 27.0), "█▒▒");
     // Where forward and backward share a column, neither twice the other, it is between them.

@@ -73,7 +73,6 @@ impl Track<'_> {
     }
 
     pub(super) fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        self.draw_bubbles(theme, scale, plot, buf);
         let alone = |scale: Scale, span: &Span| scale.at(span.end) - scale.at(span.start) >= ALONE;
         // Wide spans are drawn over the shades of the narrow ones, so these count without them.
         let shares = scale.shares(self.folded, &|scale| {
@@ -86,6 +85,7 @@ impl Track<'_> {
         });
         let density: Vec<Density> = shares.iter().map(Density::new).collect();
         draw_density(&density, theme, plot, buf);
+        self.draw_bubbles(theme, scale, plot, buf);
         for span in self.within(scale.window).iter().filter(|span| alone(scale, span)) {
             draw_alone(span, &self.labels(span), theme, scale, plot, buf);
         }
@@ -98,10 +98,20 @@ impl Track<'_> {
     }
 
     fn draw_bubbles(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        for idle in self.stalls(scale.window).iter().filter(|idle| idle.cause == IdleCause::Bubble) {
-            let (from, to) = (scale.at(idle.start).round() as usize, scale.at(idle.end).round() as usize);
-            for column in from..to {
-                put(buf, plot.x + columns(column), plot.y, theme.glyphs().bubble, theme.style(Role::Dim));
+        let shares = scale.shares(self.folded, &|scale| {
+            let mut shares = vec![[0.0]; scale.columns];
+            for idle in self.stalls(scale.window).iter().filter(|idle| idle.cause == IdleCause::Bubble) {
+                scale.cover(idle.start, idle.end, |column, share| shares[column][0] += share);
+            }
+            shares
+        });
+        // Bubbles shorter than a column add up to marks of a column each: so their marks say how long they are.
+        let mut due = 0.0;
+        for ([share], x) in shares.into_iter().zip(plot.left()..plot.right()) {
+            due += share;
+            if share > 0.0 && due >= 0.5 {
+                due -= 1.0;
+                put(buf, x, plot.y, theme.glyphs().bubble, theme.style(Role::Dim));
             }
         }
     }

@@ -44,8 +44,9 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
         }
         shares
     });
+    let mut due = [0.0; 4];
     for (share, x) in shares.into_iter().zip(plot.left()..plot.right()) {
-        let (glyph, style) = look(share, theme);
+        let (glyph, style) = look(share, &mut due, theme);
         put(buf, x, plot.y, glyph, style);
     }
     for visit in visits(scale).filter(|visit| visit.first.activity.kind != TaskKind::Optimizer) {
@@ -89,12 +90,27 @@ impl<'a> StageVisit<'a> {
 }
 
 /// Forward is full and backward light, so that they differ without colours; a column of both is between.
-fn look([forward, backward, optimizer, bubble, exposed]: [f64; 5], theme: Theme) -> (&'static str, Style) {
+/// Of what runs, the bubble, exposed transfers and nothing, a column shows what most of it is, or what was hidden in the columns
+/// before it by now for a whole one: so what is shorter than a column is seen as often as it is long.
+fn look(
+    [forward, backward, optimizer, bubble, exposed]: [f64; 5],
+    due: &mut [f64; 4],
+    theme: Theme,
+) -> (&'static str, Style) {
     let (glyphs, busy) = (theme.glyphs(), forward + backward + optimizer);
     // An exposed transfer inside a visit is the visit's.
     let waiting = (1.0 - busy - bubble).min(exposed).max(0.0);
     let blank = 1.0 - busy - bubble - waiting;
-    if busy > bubble.max(waiting).max(blank) {
+    let shares = [busy, bubble, waiting, blank];
+    due.iter_mut().zip(shares).for_each(|(due, share)| *due += share);
+    let most = |of: &[f64; 4]| {
+        let here = (0..shares.len()).filter(|part| shares[*part] > 1e-9);
+        here.max_by(|one, other| of[*one].total_cmp(&of[*other])).unwrap_or(3)
+    };
+    let owed = most(due);
+    let most = if due[owed] >= 1.0 - 1e-6 { owed } else { most(&shares) };
+    due[most] -= 1.0;
+    if most == 0 {
         let [full, dense, light, _] = glyphs.fills;
         let (more, less) = (forward.max(backward), forward.min(backward));
         return match forward >= backward {
@@ -104,8 +120,8 @@ fn look([forward, backward, optimizer, bubble, exposed]: [f64; 5], theme: Theme)
             false => (light, theme.span(TaskKind::Backward)),
         };
     }
-    if bubble > waiting.max(blank) {
+    if most == 1 {
         return (glyphs.bubble, theme.style(Role::Dim));
     }
-    if waiting > blank { (glyphs.exposed, theme.style(Role::Bad)) } else { (" ", Style::new()) }
+    if most == 2 { (glyphs.exposed, theme.style(Role::Bad)) } else { (" ", Style::new()) }
 }

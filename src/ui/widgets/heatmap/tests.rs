@@ -24,7 +24,7 @@ fn lines(buf: &Buffer) -> Vec<String> {
 
 /// Two rows of four: values, what does not fit, what cannot be, what is not there yet.
 const ENTRIES: [CellEntry; 8] = [
-    CellEntry::TooBig,
+    CellEntry::TooBig(10.3),
     CellEntry::Value(63.2),
     CellEntry::Value(57.0),
     CellEntry::Pending,
@@ -53,7 +53,7 @@ fn cells_say_what_they_are_without_colour() {
             [
                 "  nodes    1    2    4    8",
                 "shard",
-                "package    ×  ★63 ▐ 57▌   ·",
+                "package  +11  ★63 ▐ 57▌   ·",
                 "node       –  ░18  ▒40    –",
                 "",
                 "★ best 63 at 2, package",
@@ -66,7 +66,7 @@ fn cells_say_what_they_are_without_colour() {
 fn ascii_says_the_same() {
     with_map(theme(Depth::None, true), |map| {
         let rows = lines(&drawn(&map, 28, 6));
-        assert_eq!(rows[2..4], ["package    x  *63 [ 57]   .", "node       -  _18  :40    -"]);
+        assert_eq!(rows[2..4], ["package  +11  *63 [ 57]   .", "node       -  _18  :40    -"]);
     });
 }
 
@@ -74,12 +74,15 @@ fn ascii_says_the_same() {
 fn the_legend_explains_marks_and_shades() {
     with_map(theme(Depth::None, false), |map| {
         let rows = lines(&drawn(&map, 100, 6));
-        assert_eq!(rows[5], "★ best 63.2 at nodes 2, shard package   × does not fit   – not possible   18.0 ░▒▓█ 63.2");
+        assert_eq!(
+            rows[5],
+            "★ best 63.2 at nodes 2, shard package   +n GiB too many   – not possible   18.0 ░▒▓█ 63.2"
+        );
         let rows =
             lines(&drawn(&Heatmap { marked: Some(((1, 1), "pinned")), lower_is_better: true, ..map.clone() }, 100, 6));
         assert_eq!(
             rows[5],
-            "★ best 18.0 at nodes 2, shard node   × does not fit   – not possible   ▸ pinned   18.0 █▓▒░ 63.2"
+            "★ best 18.0 at nodes 2, shard node   +n GiB too many   – not possible   ▸ pinned   18.0 █▓▒░ 63.2"
         );
     });
 }
@@ -191,7 +194,7 @@ proptest! {
         (depth, ascii, lower, stale) in (0usize..4, any::<bool>(), any::<bool>(), any::<bool>()),
     ) {
         let depth = [Depth::None, Depth::C16, Depth::C256, Depth::True][depth];
-        let kinds = [CellEntry::Pending, CellEntry::Impossible, CellEntry::TooBig];
+        let kinds = [CellEntry::Pending, CellEntry::Impossible, CellEntry::TooBig(10.3)];
         let entry = |(index, value): (usize, &f64)| kinds.get(index % 7).copied().unwrap_or(CellEntry::Value(*value));
         let entries: Vec<CellEntry> = values.iter().enumerate().map(entry).collect();
         let map = Heatmap { titles: ("nodes", "shard"), cursor, marked: pinned.map(|cell| (cell, "pinned")), letters: &letters, lower_is_better: lower, stale, ..Heatmap::new(theme(depth, ascii), &columns, &rows, &entries) };

@@ -41,12 +41,12 @@ struct Passages {
     reductions: f64,
     /// The micro-batches that these serve.
     together: f64,
-    beside: Beside,
+    hidden_by: HiddenBy,
 }
 
-/// The arithmetic that runs while state travels.
+/// The arithmetic behind which transfers of the state are hidden.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Beside {
+enum HiddenBy {
     /// The pass that it is for, of the stage before or after.
     Pass,
     /// Any pass.
@@ -61,7 +61,7 @@ const EACH_PASS: Passages = Passages {
     gathers: PerDirection { forward: 1.0, backward: 1.0 },
     reductions: 1.0,
     together: 1.0,
-    beside: Beside::Pass,
+    hidden_by: HiddenBy::Pass,
 };
 
 impl<'a> Terms<'a> {
@@ -103,19 +103,21 @@ impl<'a> Terms<'a> {
         let StageCollectives { gathers, reductions } = self.pipeline.collectives();
         let [gathers, reductions] = [gathers, reductions].map(|count| f64::from(count) / f64::from(stages));
         let gathers = PerDirection::from_fn(|_| gathers / 2.0);
-        let whole = Passages { gathers, reductions, together: self.accumulate(), beside: Beside::Step };
+        let whole = Passages { gathers, reductions, together: self.accumulate(), hidden_by: HiddenBy::Step };
         match (ranks, stages) {
             // Without a pipeline each pass gathers its own layer: for one micro-batch, or for all where they are
             // accumulated layer by layer.
             (1, _) => Passages { together: f64::from(together), ..EACH_PASS },
             // The only stage of a rank is gathered before its first forward and stays.
-            (_, 1) => {
-                Passages { gathers: PerDirection { forward: 1.0, backward: 0.0 }, beside: Beside::Nothing, ..whole }
-            }
+            (_, 1) => Passages {
+                gathers: PerDirection { forward: 1.0, backward: 0.0 },
+                hidden_by: HiddenBy::Nothing,
+                ..whole
+            },
             _ if together == micro_batches => Passages { together: self.accumulate(), ..EACH_PASS },
             // Two stages have a buffer each, and stay as well.
             (_, 2) => whole,
-            _ => Passages { beside: Beside::Nothing, ..whole },
+            _ => Passages { hidden_by: HiddenBy::Nothing, ..whole },
         }
     }
 
@@ -223,8 +225,8 @@ impl<'a> Terms<'a> {
                 self.accumulate(),
             )));
         }
-        let beside = f64::from(self.pipeline.together());
-        Some(self.state(TransferKind::DataParallel, link, self.backward(), bytes, beside))
+        let hidden_by = f64::from(self.pipeline.together());
+        Some(self.state(TransferKind::DataParallel, link, self.backward(), bytes, hidden_by))
     }
 
     /// Weights are gathered for forward (`2 w` bytes) and for backward, and gradients reduced (`2 g`), each time
@@ -240,17 +242,17 @@ impl<'a> Terms<'a> {
         let wire = self.scenario.plan.sharding.wire;
         let (weights, gradients) = (self.weight(wire.weights), self.gradient(wire.gradients));
         let again = if self.regathers() { weights } else { 0.0 };
-        let Passages { gathers: PerDirection { forward: first, backward: second }, reductions, together, beside } =
+        let Passages { gathers: PerDirection { forward: first, backward: second }, reductions, together, hidden_by } =
             self.passages();
         let row = |flop: f64, bytes: f64| self.state(TransferKind::PartitionedState, link, flop, 2.0 * bytes, together);
         let whole = row(self.step(), first * weights + second * again + reductions * gradients);
         let stops = matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions);
-        Some(match beside {
-            Beside::Pass if !stops => {
+        Some(match hidden_by {
+            HiddenBy::Pass if !stops => {
                 let (forward, backward) = (row(FORWARD, weights), row(self.backward(), again + gradients));
                 if backward.flop_per_byte() < forward.flop_per_byte() { backward } else { forward }
             }
-            Beside::Step if !stops => whole,
+            HiddenBy::Step if !stops => whole,
             _ => Self::alone(whole),
         })
     }
@@ -321,12 +323,16 @@ impl<'a> Terms<'a> {
             self.state(TransferKind::StateOffload, self.host(), self.step(), bytes, together)
         };
         if plan.offload.state() {
-            let Passages { gathers: PerDirection { forward: first, backward: second }, reductions, together, beside } =
-                self.passages();
+            let Passages {
+                gathers: PerDirection { forward: first, backward: second },
+                reductions,
+                together,
+                hidden_by,
+            } = self.passages();
             let again = if self.regathers() || layout.weights == 1 { second } else { 0.0 };
             let weights = (first + again) * storage.bytes() / f64::from(layout.weights);
             let all = row(weights + reductions * gradient / f64::from(layout.gradients), together);
-            return Some(if beside == Beside::Nothing { Self::alone(all) } else { all });
+            return Some(if hidden_by == HiddenBy::Nothing { Self::alone(all) } else { all });
         }
         let bytes = (storage.bytes() + gradient) * plan.optimizer_on_host() / f64::from(layout.optimizer);
         plan.offload.optimizer().then(|| Self::alone(row(bytes, self.accumulate())))

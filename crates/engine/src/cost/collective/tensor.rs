@@ -61,18 +61,18 @@ impl Rates<'_> {
         // the same bytes, in two halves [Korthikanti et al., arXiv 2205.05198].
         let stack = &self.scenario.stack;
         let payload = Payload::plain(elements, self.scenario.plan.precision.storage());
-        let apart = self.calibrated.runtime.tensor_collective;
-        let gather = self.gather(payload, group).after(apart / 2.0);
+        let overhead = self.calibrated.runtime.tensor_collective;
+        let gather = self.gather(payload, group).after(overhead / 2.0);
         let forward =
-            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(apart) };
+            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(overhead) };
         let (overlapped_forward, forward) = self.split_overlapped(forward);
         let (beside_gather, gather_after) = self.split_overlapped(gather);
         // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
         // gradient of inputs, unless they were kept, and it reduces that beside the gradient of weights.
-        let again = if stack.keeps_gathered { Transfer::default() } else { gather };
+        let second_gather = if stack.keeps_gathered { Transfer::default() } else { gather };
         let (backward, overlapped_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
             (false, _) => (forward, overlapped_forward),
-            (true, true) => (gather_after, beside_gather + again + gather),
+            (true, true) => (gather_after, beside_gather + second_gather + gather),
             (true, false) => (Transfer::default(), overlapped_forward + forward),
         };
         let ends = self.end_transfers(gather, forward + overlapped_forward, group);

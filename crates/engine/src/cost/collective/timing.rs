@@ -15,7 +15,7 @@ impl Rates<'_> {
         self.share_inside(level, self.beyond_node)
     }
 
-    /// The same where levels below `beyond` are one node.
+    /// As above, where the levels below `beyond` count as one node.
     fn share_inside(&self, level: usize, beyond: usize) -> Share {
         if self.network.measured(level).is_some() {
             return Share::new(1.0);

@@ -47,18 +47,18 @@ fn slices_are_thinner_and_add_their_outputs() {
     let scenario = testing::scenario();
     let rates = rates(&scenario);
     let (m, h) = (rates.tokens().get(), f64::from(scenario.model.hidden));
-    let more = |slices: u32, sublayer: Sublayer| {
-        let [sliced, whole] = [rates.sliced_layer(DENSE, PerSublayer::all(slices)), rates.layer(DENSE)];
-        (sliced.forward.get(sublayer).time - whole.forward.get(sublayer).time).get()
+    let more = |slices: u32, piece: Piece| {
+        let [sliced, whole] = [rates.sliced_layer(DENSE, PerPiece::all(slices)), rates.layer(DENSE)];
+        (sliced.forward[piece].time - whole.forward[piece].time).get()
     };
-    // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down,
+    // By piece, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down,
     // which has 4 h inputs.
-    let products = [(Sublayer::Attention, [(h, 3.0 * h), (h, h)]), (Sublayer::Mlp, [(h, 4.0 * h), (4.0 * h, h)])];
-    for (sublayer, products) in products {
+    let products = [(Piece::Mixer, [(h, 3.0 * h), (h, h)]), (Piece::Mlp, [(h, 4.0 * h), (4.0 * h, h)])];
+    for (piece, products) in products {
         let additions =
             |slices: f64| products.iter().map(|(_, n)| 3.0 * (slices - 1.0) * m * n * 2.0 / 1e12).sum::<f64>();
         // Products of 256 run at the peak, so that the additions are all that is new.
-        assert!((more(4, sublayer) / additions(4.0) - 1.0).abs() < 1e-6, "{sublayer:?}: {}", more(4, sublayer));
+        assert!((more(4, piece) / additions(4.0) - 1.0).abs() < 1e-6, "{piece:?}: {}", more(4, piece));
         // Of 64 inputs, as thin as 16 slices are where h is 1024, memory sets the pace; of 256, the peak.
         let paced = |(k, n): &(f64, f64)| {
             let k = k / 16.0;
@@ -66,7 +66,7 @@ fn slices_are_thinner_and_add_their_outputs() {
             16.0 * f64::max(memory, 2.0 * m * n * k / 100e12) - 2.0 * m * n * k * 16.0 / 100e12
         };
         let slower: f64 = products.iter().map(paced).sum();
-        assert!(slower > 0.0 && (more(16, sublayer) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{sublayer:?}");
+        assert!(slower > 0.0 && (more(16, piece) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{piece:?}");
     }
 }
 
@@ -186,12 +186,12 @@ fn softmax_is_fused_in_fours() {
 #[test]
 fn the_slowest_of_many_nodes_sets_the_pace() {
     let mut scenario = testing::scenario();
-    let alone = rates(&scenario).layer(DENSE).forward.attention.time;
+    let alone = rates(&scenario).layer(DENSE).forward[Piece::Mixer].time;
     Arc::make_mut(&mut scenario.calibration).software.stragglers = 0.05;
     // Two nodes: one doubling.
-    close(rates(&scenario).layer(DENSE).forward.attention.time, 1.05 * alone);
+    close(rates(&scenario).layer(DENSE).forward[Piece::Mixer].time, 1.05 * alone);
     scenario.plan.size = crate::plan::Size::Nodes(16);
-    close(rates(&scenario).layer(DENSE).forward.attention.time, 1.2 * alone);
+    close(rates(&scenario).layer(DENSE).forward[Piece::Mixer].time, 1.2 * alone);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn gates_that_are_not_fused_move_more() {
         Arc::make_mut(&mut scenario.stack).element_wise_gated = Some("unfused".to_owned());
         let entries = [("none".to_owned(), 0.5), ("unfused".to_owned(), 1.0)];
         Arc::make_mut(&mut scenario.calibration).element_wise.extend(entries);
-        rates(&scenario).layer(DENSE).forward.attention.memory
+        rates(&scenario).layer(DENSE).forward[Piece::Mixer].memory
     };
     close(attention(true), 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12);
     close(attention(false), 3.5 * 2.0 * 1024.0 * 1024.0 / 1e12);
@@ -317,7 +317,7 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     near(passes.forward.memory.get(), tokens * 7168.0 / 1e12);
     assert_eq!(passes.forward.time, passes.forward.memory);
     // The input and output of a norm of 1024, 328 columns in, and 4 x (2 x 16 + 3 x 32 + 64) between: 2 bytes each.
-    near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
+    near(rates.activations(kind).pieces[Piece::Mixer].whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
 }
 
 /// The same with a decay for each channel, out of 8 numbers. By kernel 17 keys, 6 values, 4 rows of a chunk and 2 / 64 of a
@@ -342,7 +342,7 @@ fn decays_of_channels_move_more_and_compute_as_much() {
     // A norm of 1024 in and out; 192 channels, 4 numbers and two narrow gates in; 64 decays and a gate of 128; and
     // 4 x (2 x 16 + 3 x 32 + 2 x 64) between.
     let kept = 2048.0 + 212.0 + 192.0 + 1024.0;
-    near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * kept);
+    near(rates.activations(kind).pieces[Piece::Mixer].whole.get(), tokens * 2.0 * kept);
 }
 
 /// Latent attention of 16 heads over 64 compressed channels, 32 with positions, to 128 of 1024 tokens: 1/8 (2 - 1/8) of the
@@ -374,7 +374,7 @@ fn an_indexer_scores_all_tokens_and_attention_reads_the_best() {
         // of output; and of the indexer 64 + 2 x 32 + 2, and 128 numbers of 4 bytes.
         let stream = 2048.0 / f64::from(rates.sequence_ranks());
         let (split, whole) = (1024.0 + 96.0 + 64.0 + 1536.0 + 2048.0, 130.0 + 256.0);
-        let kept = rates.activations(DENSE).sublayers.attention;
+        let kept = rates.activations(DENSE).pieces[Piece::Mixer];
         near(kept.whole.get(), rates.tokens().get() * 2.0 * (stream + split / tensor + whole));
     }
 }
@@ -404,9 +404,9 @@ fn a_state_space_takes_what_its_kernels_move() {
     Arc::make_mut(&mut slow.calibration).architectures.get_mut("default").expect("default").scan = Some(0.25);
     near(self::rates(&slow).attention(kind, slow.plan.micro_batch).forward.time.get(), tokens * 4.0 * 4224.0 / 1e12);
     // The input and output of a norm of 1024, 324 columns in, and 3 x 128 between: 2 bytes each. There is no MLP.
-    let kept = rates.activations(kind).sublayers;
-    near(kept.attention.whole.get(), tokens * 2.0 * (2048.0 + 324.0 + 384.0));
-    assert_eq!((kept.mlp, rates.layer(kind).forward.mlp), Default::default());
+    let kept = rates.activations(kind).pieces;
+    near(kept[Piece::Mixer].whole.get(), tokens * 2.0 * (2048.0 + 324.0 + 384.0));
+    assert_eq!((kept[Piece::Mlp], rates.layer(kind).forward[Piece::Mlp]), Default::default());
 }
 
 /// A layer of 1 ms and micro-batches of 2 ms: graphs of layers leave the half of a layer that has experts, those of a whole
@@ -425,8 +425,8 @@ fn graphs_spare_the_host_its_launches() {
     ] {
         scenario.plan.cuda_graphs = graphs;
         let rates = rates(&scenario);
-        assert_eq!(rates.host_sublayer(Sublayer::Mlp, DENSE), Seconds::new(mlp), "{graphs}");
-        assert_eq!(rates.host_sublayer(Sublayer::Mlp, routed), Seconds::new(experts), "{graphs}");
+        assert_eq!(rates.host_piece(Piece::Mlp, DENSE), Seconds::new(mlp), "{graphs}");
+        assert_eq!(rates.host_piece(Piece::Mlp, routed), Seconds::new(experts), "{graphs}");
         assert_eq!(rates.host_micro_batch(), Seconds::new(micro_batch), "{graphs}");
     }
 }
@@ -455,8 +455,8 @@ fn the_host_launches_experts() {
     ] {
         (scenario.plan.precision, scenario.plan.cuda_graphs) = (precision, graphs);
         let rates = rates(&scenario);
-        for (sublayer, wanted) in [(Sublayer::Attention, attention), (Sublayer::Experts, experts)] {
-            let host = rates.host_sublayer(sublayer, routed).get();
+        for (piece, wanted) in [(Piece::Mixer, attention), (Piece::Experts, experts)] {
+            let host = rates.host_piece(piece, routed).get();
             assert!((host - wanted).abs() < 1e-12, "{precision} {graphs}: {host}");
         }
     }
@@ -476,7 +476,7 @@ fn compiled_layers_move_less_and_a_compiled_loss_too() {
     for (compile, passes, loss) in [(Compile::Off, 7.0, 30.0), (Compile::Layer, 0.7, 30.0), (Compile::On, 0.7, 8.0)] {
         scenario.plan.compile = compile;
         let rates = rates(&scenario);
-        close(rates.layer(DENSE).forward.attention.memory, passes * pass);
+        close(rates.layer(DENSE).forward[Piece::Mixer].memory, passes * pass);
         close(rates.calibrated.loss, loss);
     }
 }

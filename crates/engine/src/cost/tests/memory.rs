@@ -24,12 +24,12 @@ fn without_sequence_parallelism_each_tensor_rank_passes_the_whole_stream() {
     let mut scenario = testing::scenario();
     scenario.plan.tensor = 4;
     Arc::make_mut(&mut scenario.calibration).element_wise.insert("none".to_owned(), 1.0);
-    let split = rates(&scenario).layer(DENSE).forward.attention.memory;
+    let split = rates(&scenario).layer(DENSE).forward[Piece::Mixer].memory;
     let kept = rates(&scenario).activations(DENSE).layer;
     Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
     // Seven passes of 1024 x 1024 elements of two bytes at 1 TB/s, over four ranks or on each.
     close(split, 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12 / 4.0);
-    close(rates(&scenario).layer(DENSE).forward.attention.memory, 4.0 * split);
+    close(rates(&scenario).layer(DENSE).forward[Piece::Mixer].memory, 4.0 * split);
     // Korthikanti et al. (arXiv 2205.05198), eq. 2 and 4 without masks and scores: 8 + 24 / t against 32 / t bytes.
     close(kept, (32.0 / 4.0) * 1024.0 * 1024.0);
     close(rates(&scenario).activations(DENSE).layer, (8.0 + 24.0 / 4.0) * 1024.0 * 1024.0);
@@ -99,8 +99,8 @@ fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     let stack = Arc::make_mut(&mut scenario.stack);
     stack.selective = Selective { core: 0.0, element_wise: 1.0, matmul: 0.5 };
     // Half of 1024 x 12 x 2^20 weights x 2 at the peak.
-    let PerSublayer { attention, mlp, .. } = rates(&scenario).layer(DENSE).selective;
-    close(attention.time + mlp.time, 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
+    let again = rates(&scenario).layer(DENSE).selective;
+    close(again[Piece::Mixer].time + again[Piece::Mlp].time, 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
     // Of 16 elements per token and channel: 2 norm outputs and the MLP's product (4) go, and half of queries, keys,
     // values and MLP input (3 + 4): 16 - 6 - 3.5 = 6.5 elements of two bytes.
     close(rates(&scenario).activations(DENSE).layer, 13.0 * 1024.0 * 1024.0);
@@ -117,9 +117,9 @@ fn residuals_are_added_again_only_behind_products_that_are_computed_again() {
     let product = 1024.0 * 2.0 * 4.0 * 1024.0 * 1024.0 / 100e12;
     for (matmul, norms) in [(0.0, 2.0), (1.0, 7.0)] {
         Arc::make_mut(&mut scenario.stack).selective = Selective { core: 0.0, element_wise: 1.0, matmul };
-        let PerSublayer { attention, mlp, .. } = rates(&scenario).layer(DENSE).selective;
-        close(attention.time, norms * pass + matmul * product);
-        close(mlp.time, (norms + 16.0) * pass + 2.0 * matmul * product);
+        let again = rates(&scenario).layer(DENSE).selective;
+        close(again[Piece::Mixer].time, norms * pass + matmul * product);
+        close(again[Piece::Mlp].time, (norms + 16.0) * pass + 2.0 * matmul * product);
     }
 }
 
@@ -165,9 +165,9 @@ fn a_module_takes_the_time_of_its_forward() {
     scenario.model = crate::presets::Library::embedded().model("deepseek-v3").expect("a preset");
     scenario.plan.recompute = Recompute::Selective;
     scenario.plan.recompute_modules = "mlp".parse().expect("a module");
-    let PerSublayer { attention, mlp, experts } = rates(&scenario).layer(scenario.model.kind(0)).selective;
-    close(mlp.time, 1024.0 * 2.0 * 3.0 * 7168.0 * 18_432.0 / 100e12);
-    assert_eq!(attention.time + experts.time, Seconds::ZERO);
+    let again = rates(&scenario).layer(scenario.model.kind(0)).selective;
+    close(again[Piece::Mlp].time, 1024.0 * 2.0 * 3.0 * 7168.0 * 18_432.0 / 100e12);
+    assert_eq!(again[Piece::Mixer].time + again[Piece::Experts].time, Seconds::ZERO);
 }
 
 /// TransformerEngine keeps the inputs of linear layers as it casts them. Of 34 bytes per token and channel, those of two
@@ -386,11 +386,12 @@ fn tensor_ranks_have_whole_what_is_not_divided() {
     scenario.plan.tensor = 8;
     close(Parameters::trained_in_all(&scenario).trained.get(), 671_026_404_352.0);
     // With sequence parallelism each rank compresses its eighth of the tokens, by all columns.
-    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    let first = scenario.model.matrices(scenario.model.kind(0)).next().expect("a matrix");
+    let compressing = rates(&scenario).matrix_product(&first);
     for (extent, expected) in [(compressing.m, 1024.0 / 8.0), (compressing.n, 2112.0), (compressing.k, 7168.0)] {
         close(extent.get(), expected);
     }
     std::sync::Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
-    let compressing = rates(&scenario).attention_products(scenario.model.kind(0)).next().expect("a product");
+    let compressing = rates(&scenario).matrix_product(&first);
     close(compressing.m.get(), 1024.0);
 }

@@ -70,7 +70,7 @@ impl PipelineContext<'_> {
             // Each layer's backward fetches the checkpoint of the next one, where layers take turns that of the next in the
             // turn. The last layer of a run fetches that of what follows, or nothing, and is written apart: 8 layers are
             // a loop of 7 and one more.
-            let apart = u32::from(after.is_some() || runs[0].unit_pass.checkpoint > Bytes::ZERO);
+            let last_alone = u32::from(after.is_some() || runs[0].unit_pass.checkpoint > Bytes::ZERO);
             let count = runs[0].count;
             let mut costs = |times: u32, position: u32, copy: Option<CheckpointFetch>| {
                 graph.task_loop(times, |body| {
@@ -86,8 +86,8 @@ impl PipelineContext<'_> {
                     }
                 });
             };
-            costs(count - apart, 0, CheckpointFetch::new(&runs[0], 1));
-            costs(apart, count - apart, after);
+            costs(count - last_alone, 0, CheckpointFetch::new(&runs[0], 1));
+            costs(last_alone, count - last_alone, after);
         }
         if let Some(level) = sends {
             graph.task_loop(1, |body| self.send(body, pass, level));

@@ -1,6 +1,6 @@
 //! One assignment of shardings and slices to the operators of a model. Not for what it costs ([`super::judge`]).
 
-use crate::cost::Sublayer;
+use crate::cost::Piece;
 use crate::model::Model;
 use crate::plan::{Extent, Layers, Operator, Placement};
 use crate::scenario::Scenario;
@@ -140,12 +140,12 @@ impl OperatorPlan {
         let mut ranges: Vec<(Layers, [OperatorChoice; 2])> = Vec::new();
         for layer in 0..space.scenario.model.layers {
             let kind = space.scenario.model.kind(layer);
-            let mut next = |sublayer: Sublayer| {
-                let alike = space.sublayers.iter().position(|alike| alike.are_of(sublayer, kind))?;
+            let mut next = |piece: Piece| {
+                let alike = space.sublayers.iter().position(|alike| alike.are_of(piece, kind))?;
                 left[alike].next()
             };
             // A layer that is one of the two alone is placed as a whole.
-            let choices = match (next(Sublayer::Attention), next(Sublayer::Mlp)) {
+            let choices = match (next(Piece::Mixer), next(Piece::Mlp)) {
                 (Some(attention), Some(mlp)) => [attention, mlp],
                 (Some(alone), None) | (None, Some(alone)) => [alone; 2],
                 (None, None) => break,

@@ -7,7 +7,7 @@
 
 use crate::bounds::osdp::Ring;
 use crate::bounds::state_per_parameter;
-use crate::cost::{Activations, Factors, Parameters, Payload, PerSublayer, Rates, Sublayer};
+use crate::cost::{Activations, Factors, Parameters, Payload, PerPiece, Piece, Rates};
 use crate::plan::{Format, Optimizer, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
@@ -19,7 +19,7 @@ use super::candidate::{OperatorChoice, OperatorPlan};
 use super::classes::{Assignment, OperatorClass, OptionCost, fastest, relaxed};
 use super::judge::{Judge, JudgedPlan};
 use super::request::PlannerObjective;
-use super::space::{EqualSublayers, Space};
+use super::space::{EqualPieces, Space};
 
 /// The most times that a plan is made smaller when the simulator finds that it needs more memory than the model says.
 const TRIES: usize = 5;
@@ -49,7 +49,7 @@ struct EqualOperators {
 
 #[derive(Debug, Clone, Copy)]
 enum PaperOperator {
-    Layer(EqualSublayers),
+    Layer(EqualPieces),
     Embedding,
     Head,
 }
@@ -263,11 +263,11 @@ impl<'a> PaperModel<'a> {
     fn operators(&self) -> Vec<EqualOperators> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
-        let in_layers = |alike: &EqualSublayers| {
-            let parameters = match alike.sublayer {
-                Sublayer::Attention => model.attention_parameters(alike.kind),
-                Sublayer::Mlp => model.mlp_parameters(alike.kind),
-                Sublayer::Experts => model.routed_parameters(alike.kind),
+        let in_layers = |alike: &EqualPieces| {
+            let parameters = match alike.piece {
+                Piece::Mixer => model.attention_parameters(alike.kind),
+                Piece::Mlp | Piece::Router => model.mlp_parameters(alike.kind),
+                Piece::Experts => model.routed_parameters(alike.kind),
             };
             EqualOperators {
                 part: PaperOperator::Layer(*alike),
@@ -330,15 +330,15 @@ impl<'a> PaperModel<'a> {
                 (rates.embedding().forward, rates.embedding().backward, Seconds::ZERO, Seconds::ZERO)
             }
             PaperOperator::Head => (rates.head().forward, rates.head().backward, Seconds::ZERO, Seconds::ZERO),
-            PaperOperator::Layer(EqualSublayers { sublayer, kind, .. }) => {
-                let layer = rates.sliced_layer(kind, PerSublayer::all(slices));
-                let forward = *layer.forward.get(sublayer);
+            PaperOperator::Layer(EqualPieces { piece, kind, .. }) => {
+                let layer = rates.sliced_layer(kind, PerPiece::all(slices));
+                let forward = layer.forward[piece];
                 let again = match plan.recompute {
                     Recompute::Full => forward.time,
-                    Recompute::Selective => layer.selective.get(sublayer).time,
+                    Recompute::Selective => layer.selective[piece].time,
                     _ => Seconds::ZERO,
                 };
-                (forward, *layer.backward.get(sublayer), again, rates.host_sublayer(sublayer, kind))
+                (forward, layer.backward[piece], again, rates.host_piece(piece, kind))
             }
         };
         let slices = f64::from(slices);

@@ -1,6 +1,6 @@
 //! What a plan can choose from: ways to place an operator's state, slices, batches and recompute.
 
-use crate::cost::Sublayer;
+use crate::cost::Piece;
 use crate::model::{LayerKind, Model};
 use crate::plan::Extents;
 use crate::scenario::{Field, Layout, Problem, Scenario};
@@ -25,36 +25,38 @@ pub(super) struct StatePlacement {
 
 /// Equal operators: all attentions of a model's layers or all MLPs, or those of the layers with a window, or with experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EqualSublayers {
-    pub sublayer: Sublayer,
+pub(super) struct EqualPieces {
+    pub piece: Piece,
     /// A kind of layer that has them.
     pub kind: LayerKind,
     /// Layers that have them.
     pub layers: u32,
 }
 
-impl EqualSublayers {
+impl EqualPieces {
     /// All of a model: attentions before MLPs.
     pub fn of_model(model: &Model) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
-        for sublayer in [Sublayer::Attention, Sublayer::Mlp] {
-            for (kind, layers) in model.kinds().filter(|(kind, _)| sublayer.is_in(*kind)) {
-                match found.iter_mut().find(|known| known.are_of(sublayer, kind)) {
+        let halves: [(Piece, fn(LayerKind) -> bool); 2] =
+            [(Piece::Mixer, LayerKind::has_mixer), (Piece::Mlp, LayerKind::has_mlp)];
+        for (piece, has) in halves {
+            for (kind, layers) in model.kinds().filter(|(kind, _)| has(*kind)) {
+                match found.iter_mut().find(|known| known.are_of(piece, kind)) {
                     Some(known) => known.layers += layers,
-                    None => found.push(Self { sublayer, kind, layers }),
+                    None => found.push(Self { piece, kind, layers }),
                 }
             }
         }
         found
     }
 
-    /// Whether a layer of a kind has its sublayer among these.
-    pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
-        let alike = match sublayer {
-            Sublayer::Attention => self.kind.mixer == kind.mixer,
-            Sublayer::Mlp | Sublayer::Experts => self.kind.mlp == kind.mlp,
+    /// Whether a layer of a kind has its piece among these.
+    pub fn are_of(self, piece: Piece, kind: LayerKind) -> bool {
+        let alike = match piece {
+            Piece::Mixer => self.kind.mixer == kind.mixer,
+            _ => self.kind.mlp == kind.mlp,
         };
-        self.sublayer == sublayer && alike
+        self.piece == piece && alike
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) struct Space<'a> {
     /// The smaller batch of two with the same recompute first; around a plan its own before all.
     pub batches: Vec<Tuned>,
     pub slices: Vec<u32>,
-    pub sublayers: Vec<EqualSublayers>,
+    pub sublayers: Vec<EqualPieces>,
 }
 
 impl<'a> Space<'a> {
@@ -98,7 +100,7 @@ impl<'a> Space<'a> {
             ways: ways(scenario, layout),
             batches: batches(scenario, objective),
             slices: SLICES.into_iter().filter(even).collect(),
-            sublayers: EqualSublayers::of_model(model),
+            sublayers: EqualPieces::of_model(model),
         }
     }
 }

@@ -52,7 +52,7 @@ impl SweepReport<'_> {
 
     /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,
     /// global_batch`.
-    pub fn csv(&self) -> Result<String, csv::Error> {
+    pub fn csv(&self) -> String {
         self.table(KEYS).csv()
     }
 
@@ -195,7 +195,7 @@ impl SweepCells<'_> {
     }
 
     /// The line of a cell in CSV; without the cell, that the sweep was interrupted before it.
-    pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> Result<String, csv::Error> {
+    pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> String {
         csv_line(self.record(index, cell).iter().map(TableCell::csv))
     }
 

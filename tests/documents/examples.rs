@@ -1,0 +1,162 @@
+//! What the guide says of the program, held to the program: lines that examples print, metrics, keys of JSON, and errors.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use shardscope_report::figures::{Figure, METRICS};
+
+use super::{Document, ROOT, commands, documents};
+
+/// Chapters whose first commands need files, a machine or a terminal that no test has.
+const WITHOUT_EXAMPLE: [&str; 4] = ["explorer", "import", "sweeps", "held-out"];
+
+/// Commands whose JSON has all keys between them.
+const JSON: [&str; 13] = [
+    "eval lora-70b",
+    "eval zeropp-18b-v100 --tokens 1T",
+    "eval --model deepseek-v3 --hardware h100-80gb-dgx --nodes 64 --pp 16 --ep 32 --offload optimizer-nvme",
+    "eval --model mpt-1b --hardware rtx4090 --stack hf-trainer-2024 --devices 1 --paged-optimizer on",
+    "eval --model mpt-7b --nodes 8 --measured-mfu 20%",
+    "search --model mpt-7b --nodes 1 --tokens 1T --top 1 --pareto days,devices --tp 1 --cp 1 --pp 1",
+    "search --model llama-3.1-8b --hardware a6000-48gb --stack accelerate --devices 2 --seq 4096",
+    "sweep --model mpt-7b --x nodes=1,2 --y micro-batch=1,2",
+    "limits --model mpt-7b --nodes 8",
+    "plan osdp-48x1536 --memory-limit 10GiB --any-plan",
+    "plan --grid --model fsdp-7b --devices 64 --memory 40GB --link 25GB/s --peak 312TFLOP/s",
+    "support --model mpt-7b --nodes 2",
+    "validate",
+];
+
+/// Its parts are fields, resources, or figures of a search: other tables list them.
+const ELSEWHERE: [&str; 3] = ["scenario", "elasticity", "parts"];
+
+fn run(arguments: &[String], folder: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shardscope"));
+    command.args(arguments).env("HOME", folder).current_dir(folder).stdin(Stdio::null());
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first of some lines that an output does not have behind those before it.
+fn missing<'a>(shown: &'a str, output: &str) -> Option<&'a str> {
+    let mut printed = output.lines().map(words);
+    shown.lines().find(|line| {
+        let line = words(line);
+        !printed.any(|printed| printed == line)
+    })
+}
+
+#[test]
+fn examples_print_what_the_guide_shows() {
+    for (file, document) in documents(Path::new(ROOT)) {
+        for (block, shown) in &document.examples {
+            let folder = tempfile::tempdir().unwrap();
+            let output: String = commands(block).iter().map(|command| run(&command[1..], folder.path())).collect();
+            let missing = missing(shown, &output);
+            assert!(
+                missing.is_none(),
+                "{}: no line '{}' behind those before it in\n{output}",
+                file.display(),
+                missing.unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_not_printed_is_found() {
+    let output = "step time   1 s\npeak  2 GiB\n";
+    assert_eq!(missing("  step time 1 s\n  peak 2 GiB\n", output), None);
+    assert_eq!(missing("peak 2 GiB\nstep time 1 s\n", output), Some("step time 1 s"));
+    assert_eq!(missing("peak 3 GiB\n", output), Some("peak 3 GiB"));
+}
+
+#[test]
+fn the_lead_example_of_each_chapter_shows_what_it_prints() {
+    for (file, document) in documents(&Path::new(ROOT).join("docs")) {
+        let name = file.to_str().unwrap().trim_end_matches(".md");
+        let Some(first) = document.shell.first().filter(|block| !commands(block).is_empty()) else { continue };
+        let is_shown = document.examples.first().is_some_and(|(block, _)| block == first);
+        let needs_files = WITHOUT_EXAMPLE.contains(&name) || name.contains('/');
+        assert!(
+            is_shown != needs_files,
+            "{name}: put a block of `text` with lines of its output behind the first command"
+        );
+    }
+}
+
+fn chapter(name: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join("docs").join(name)).unwrap()
+}
+
+#[test]
+fn every_metric_is_in_the_guide() {
+    let chapter = chapter("options.md");
+    let listed: Vec<&str> =
+        chapter.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ").map(|(word, _)| word)).collect();
+    assert_eq!(listed, METRICS.map(Figure::word));
+}
+
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.insert(key.clone());
+                if !ELSEWHERE.contains(&key.as_str()) {
+                    keys(value, found);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_json_is_in_the_guide() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut found = BTreeSet::new();
+    for arguments in JSON {
+        let arguments: Vec<String> = arguments.split(' ').chain(["--format", "json"]).map(str::to_owned).collect();
+        keys(&serde_json::from_str(&run(&arguments, folder.path())).unwrap(), &mut found);
+    }
+    let document = Document::read(&chapter("formats.md"));
+    let said: Vec<&str> =
+        document.named.iter().flat_map(|(_, code)| code.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
+    let lacking: Vec<&String> = found.iter().filter(|key| !said.contains(&key.as_str())).collect();
+    assert!(found.len() > 100 && lacking.is_empty(), "docs/formats.md lacks {lacking:?}");
+}
+
+/// The section of a document under a heading, up to the next one.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    rest.split_once("\n## ").map_or(rest, |(section, _)| section)
+}
+
+/// Errors that the README quotes stand in the one table of them.
+#[test]
+fn errors_that_the_readme_quotes_are_in_the_table() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let evidence = chapter("evidence.md");
+    let table = section(&evidence, "All errors in one table");
+    let quoted = section(&readme, "How far to trust it");
+    let words: Vec<&str> = quoted.split_whitespace().collect();
+    let figures: Vec<&str> = words
+        .windows(2)
+        .filter(|pair| pair[1].starts_with('%'))
+        .map(|pair| pair[0].trim_start_matches(['(', '[']))
+        .collect();
+    assert!(figures.len() > 4, "{figures:?}");
+    for figure in figures {
+        assert!(
+            table.contains(&format!("{figure} %")) || figure == "80",
+            "docs/evidence.md has no error of {figure} %"
+        );
+    }
+}
