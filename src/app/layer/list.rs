@@ -403,7 +403,7 @@ mod tests {
         // Frontier: 8 GCDs, which share 4 ports of 25 GB/s.
         assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes");
         assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
-        assert_eq!(preset_words(&library, Field::Stack, "default").unwrap().0, "PyTorch FSDP2");
+        assert_eq!(preset_words(&library, Field::Stack, "default").unwrap().0, "PyTorch FSDP2 at its best");
         assert!(preset_words(&library, Field::Stack, "default").unwrap().1.contains("flash attention"));
     }
 

@@ -199,7 +199,7 @@ pub fn diagnose(
 fn with_batch_held(scenario: &Scenario) -> Scenario {
     let mut held = scenario.clone();
     let sequences = scenario.sequences();
-    if !held.plan.global_batch.is_held() && libm::trunc(sequences) == sequences {
+    if !held.plan.global_batch.is_held() && libm::trunc(sequences).total_cmp(&sequences).is_eq() {
         held.plan.global_batch = GlobalBatch::Sequences(sequences as u32);
     }
     held

@@ -89,7 +89,7 @@ impl PlanSearch {
                 |so_far: &PlanSearchAnswer| progress(&PlanSearchAnswer { launched: Some(true), ..so_far.clone() });
             let taken = launched.run_ranked(share, evaluator, &mut told);
             if !taken.plans.is_empty() {
-                return self.with_beyond(taken, share, evaluator, progress);
+                return self.with_beyond(&taken, share, evaluator, progress);
             }
         }
         let mut told =
@@ -109,7 +109,7 @@ impl PlanSearch {
     /// Plans that a launcher takes, with the better ones that none takes.
     fn with_beyond(
         &self,
-        taken: PlanSearchAnswer,
+        taken: &PlanSearchAnswer,
         share: &SearchShare,
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
