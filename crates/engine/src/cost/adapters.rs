@@ -66,7 +66,7 @@ impl Parameters {
     /// Parameters of a layer's MLP, all its experts included.
     pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let matrices = model.matrices(kind).filter(|one| one.part != LayerPart::Mixer).map(|one| one.weights()).sum();
+        let matrices = model.mlp_matrices(kind).map(|one| one.weights()).sum();
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.part != LayerPart::Mixer);
         let all = [model.mlp_parameters(kind), matrices];
         Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)

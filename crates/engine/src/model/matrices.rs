@@ -6,7 +6,11 @@ use super::{Biases, LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, Mixer
 impl Model {
     /// The matrices of a layer of a kind: those of the mixer, of experts, and of the MLPs beside these.
     pub(crate) fn matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
-        let Biases { qkv, projection, mlp, .. } = self.biases();
+        self.mixer_matrices(kind).chain(self.mlp_matrices(kind))
+    }
+
+    fn mixer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
+        let Biases { qkv, projection, .. } = self.biases();
         let biased = self.recurrence(kind).is_none();
         let (names, whole) = (self.input_names(kind), self.replicated_inputs(kind));
         let first_bias = if qkv && biased { self.qkv_biases(kind) } else { 0 };
@@ -22,26 +26,33 @@ impl Model {
             let bias = if projection && biased { matrix.output } else { 0 };
             LayerMatrix { bias, ..of_mixer("output projection", MatrixRole::Last, matrix) }
         });
-        let gated = self.gated;
-        let of_mlps = self.mlps(kind).flat_map(move |mlps| mlps.matrices(kind, gated, mlp));
-        inputs.chain(last).chain(of_mlps)
+        inputs.chain(last)
+    }
+
+    /// The matrices of a layer's MLPs and experts.
+    pub(crate) fn mlp_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
+        let (gated, biased) = (self.gated, self.biases().mlp);
+        self.mlps(kind).flat_map(move |mlps| mlps.matrices(kind, gated, biased))
     }
 
     /// The sum of something over the matrices in a part of a layer.
     pub(crate) fn over_part(&self, kind: LayerKind, part: LayerPart, of: impl Fn(&LayerMatrix) -> u64) -> u64 {
-        self.matrices(kind).filter(|matrix| matrix.part == part).map(|matrix| of(&matrix)).sum()
+        match part {
+            LayerPart::Mixer => self.mixer_matrices(kind).map(|one| of(&one)).sum(),
+            _ => self.mlp_matrices(kind).filter(|one| one.part == part).map(|one| of(&one)).sum(),
+        }
     }
 
     /// What the products before a mixer's core give.
     fn input_names(&self, kind: LayerKind) -> [&'static str; 3] {
-        match self.attention_inputs(kind).count() {
+        match (kind.mixer, self.latent) {
             _ if kind.has_narrow_gates(self) => ["queries, keys, values and narrow gates", "decays", "output gate"],
-            1 if kind.mixer == Mixer::Mamba => ["gates, inputs, B, C and steps", "", ""],
-            1 if kind.mixer == Mixer::DeltaNet => ["queries, keys, values and gates", "", ""],
-            1 if self.output_gate => ["queries, gate, keys and values", "", ""],
-            1 => ["queries, keys and values", "", ""],
-            2 => ["queries and compressed keys", "keys and values", ""],
-            _ => ["compressed queries and keys", "queries", "keys and values"],
+            (Mixer::Mamba, _) => ["gates, inputs, B, C and steps", "", ""],
+            (Mixer::DeltaNet, _) => ["queries, keys, values and gates", "", ""],
+            (_, Some(latent)) if latent.query.is_none() => ["queries and compressed keys", "keys and values", ""],
+            (_, Some(_)) => ["compressed queries and keys", "queries", "keys and values"],
+            (_, None) if self.output_gate => ["queries, gate, keys and values", "", ""],
+            (_, None) => ["queries, keys and values", "", ""],
         }
     }
 }

@@ -136,8 +136,8 @@ impl Model {
 
     /// Parameters of a layer's MLP: experts, their router and gate included, and its share of the norms.
     pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
-        let plain = self.over_part(kind, LayerPart::Plain, LayerMatrix::parameters);
-        plain + self.routed_parameters(kind) + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
+        let matrices = self.mlp_matrices(kind).map(|one| one.parameters()).sum::<u64>();
+        matrices + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
     }
 
     /// Those of them that each tensor rank has whole, and those of these in matrices: norms, router and gate, biases behind
@@ -172,9 +172,8 @@ impl Model {
 
     /// Parameters of a layer's experts that a token does not visit.
     pub(super) fn idle_parameters(&self, kind: LayerKind) -> u64 {
-        self.over_part(kind, LayerPart::Routed, |one| {
-            one.parameters() / one.count * one.count.saturating_sub(one.active)
-        })
+        let idle = |one: LayerMatrix| one.parameters() / one.count * one.count.saturating_sub(one.active);
+        if kind.has_experts() { self.mlp_matrices(kind).map(idle).sum() } else { 0 }
     }
 
     /// Parameters of a layer without those of experts that a token does not visit.

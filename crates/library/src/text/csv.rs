@@ -28,7 +28,7 @@ pub fn csv_line(cells: impl IntoIterator<Item = CsvCell>) -> String {
         if place > 0 {
             line.push(',');
         }
-        if cell.contains([',', '"', '\n', '\r']) {
+        if cell.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
             line.extend(["\"", &cell.replace('"', "\"\""), "\""]);
         } else {
             line.push_str(&cell);
