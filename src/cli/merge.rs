@@ -34,6 +34,8 @@ fn merge_search(arguments: &MergeArgs, first: OpenInput) -> Result<Exit, Failure
     for (file, opened) in zip(&arguments.parts, once(Some(first)).chain(repeat_with(|| None))) {
         parts.push(SearchPart::read(file, opened)?);
     }
+    // Of two plans that are as good that of the earlier part stays first.
+    parts.sort_by_key(SearchPart::index);
     let (whole, exit) = SearchPart::merged(&parts)?;
     match &arguments.out {
         None => output::json(&whole)?,

@@ -30,7 +30,12 @@ fn the_first_plan_is_read_back_from_its_launchers_file() {
         let words: Vec<&str> = job.split(' ').collect();
         let kept: Vec<String> =
             words.chunks(2).filter(|pair| KEPT.contains(&pair[0])).map(|pair| pair.join(" ")).collect();
-        let read = home.run(&format!("import plan {file} {} --out read.toml", kept.join(" ")));
+        // What a training script has to say stands in the file's notes.
+        let text = std::fs::read_to_string(home.path().join(&file)).expect("written");
+        let noted = text.lines().find_map(|line| line.strip_prefix("# set outside this file: micro_batch "));
+        let micro =
+            noted.and_then(|rest| rest.split(':').next()).map_or_else(String::new, |of| format!("--micro-batch {of}"));
+        let read = home.run(&format!("import plan {file} {} {micro} --out read.toml", kept.join(" ")));
         assert_eq!(read.code, Some(0), "{job} from {tool}: {}", read.stderr);
         let again = home.run("eval read.toml --format json").json(0);
         let [one, two] = [&plan["evaluation"], &again].map(|of| number(of, "step_time_s"));

@@ -24,7 +24,7 @@ fn json_has_the_keys_of_the_contract() {
     let plans = found["plans"].as_array().expect("a list");
     assert_eq!(plans.len(), 2);
     for plan in plans {
-        assert_eq!(keys(plan), "scenario evaluation gain_over operators");
+        assert_eq!(keys(plan), "scenario evaluation gain_over runs_in operators");
         assert_eq!(keys(&plan["gain_over"]), "fsdp ddp uniform two_way");
         assert!(plan["evaluation"]["fits"].as_bool().expect("a verdict"));
         assert_eq!(plan["evaluation"]["memory"]["capacity_bytes"], 4_000_000_000_u64);
@@ -150,13 +150,13 @@ fn what_cannot_be_planned_is_refused_by_name() {
     }
 }
 
-/// 24 GiB of the device, whatever more is allowed; the file says so too.
+/// The 23.65 GiB of a Titan RTX that PyTorch finds, whatever more is allowed: 23.65 x 2^30 = 25,393,994,137.6. The file says so too.
 #[test]
 fn a_limit_above_the_devices_memory_gives_none() {
     let home = Home::new();
     let run = home.run(&format!("plan {SMALL} --memory-limit 1TiB --out best.toml --format json"));
     let found = run.json(0);
-    assert_eq!(found["plans"][0]["evaluation"]["memory"]["capacity_bytes"], 24_u64 << 30);
+    assert_eq!(found["plans"][0]["evaluation"]["memory"]["capacity_bytes"], 25_393_994_138_u64);
     let text = std::fs::read_to_string(home.path().join("best.toml")).expect("written");
     let file: toml::Table = text.parse().expect("TOML");
     assert_eq!(file["plan"]["memory_factor"].as_float(), Some(1.0));

@@ -158,7 +158,7 @@ fn what_is_held_is_kept_where_no_launcher_takes_it() {
     assert_contains(&held.stdout, &["runs in no launcher that is known", "layered"]);
 }
 
-/// GeForce cards stand alone: a job that does not say how many has one.
+/// `GeForce` cards stand alone: a job that does not say how many has one.
 #[test]
 fn a_cluster_of_single_cards_begins_with_one() {
     let of = |flags: &str| run(&format!("eval --hardware rtx4090 --model mpt-125m {flags} --format json")).json(0);

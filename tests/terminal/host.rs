@@ -176,12 +176,12 @@ fn the_mouse_is_left_alone_until_it_is_taken_and_given_back_at_the_end() {
     assert_eq!(mode(&session), vt100::MouseProtocolMode::None);
     session.press("&");
     session.wait("taking the mouse", |session| mode(session) == vt100::MouseProtocolMode::ButtonMotion);
-    // A click on the third field, where the inputs are: column 5, row 6 of the screen.
-    session.press("\x1b[<0;5;6M\x1b[<0;5;6m");
-    session.wait("choosing a field", |session| session.text().lines().nth(5).unwrap().contains('▸'));
+    // A click on the third field, where the inputs are: column 5, row 10 of the screen.
+    session.press("\x1b[<0;5;10M\x1b[<0;5;10m");
+    session.wait("choosing a field", |session| session.text().lines().nth(9).unwrap().contains('▸'));
     // The wheel goes on by one field.
-    session.press("\x1b[<65;5;6M");
-    session.wait("choosing the next field", |session| session.text().lines().nth(6).unwrap().contains('▸'));
+    session.press("\x1b[<65;5;10M");
+    session.wait("choosing the next field", |session| session.text().lines().nth(10).unwrap().contains('▸'));
     session.signal("TERM");
     session.end();
     session.wait_until_restored();

@@ -65,7 +65,7 @@ const JOBS: [Job; 12] = [
     Job {
         name: "Four scenarios",
         waits: &[
-            ("Space", &["│   4 "]),
+            ("Space", &["│    4 "]),
             ("s", &["D ", "now ", "B − A"]),
             ("Ctrl-L", &["^L save set"]),
             ("Enter", &["Name of the set"]),
@@ -80,26 +80,26 @@ const JOBS: [Job; 12] = [
     Job {
         // Any build finds a plan at once; to prove the best takes this one minutes.
         name: "The best plan within 80 %",
-        waits: &[("Enter", &["20 % of memory free", "▸  1 "])],
+        waits: &[("Enter", &["20 % of memory free", "▸   1 "])],
         shows: &["applied ", "FITS"],
         check: |_, _| {},
     },
     Job {
         name: "GPT-3 175B on 64 nodes",
         waits: &[],
-        shows: &["gpt3-175b", "64 nodes", "Best plans", "▸  1 ", "simulated", "step time"],
+        shows: &["gpt3-175b", "64 nodes", "Best plans", "▸   1 ", "simulated", "step time"],
         check: |_, _| {},
     },
     Job {
         name: "70B LoRA",
         waits: &[],
-        shows: &["llama-3.1-70b", "1 node", "▸  1 ", "spare", "recompute "],
+        shows: &["llama-3.1-70b", "1 node", "▸   1 ", "spare", "recompute "],
         check: |_, _| {},
     },
     Job {
         name: "The same with nothing prepared",
         waits: &[],
-        shows: &["llama-3.1-70b", "1 node", "▸  1 ", "spare", "recompute "],
+        shows: &["llama-3.1-70b", "1 node", "▸   1 ", "spare", "recompute "],
         check: |_, _| {},
     },
     Job {
@@ -111,12 +111,12 @@ const JOBS: [Job; 12] = [
     Job {
         name: "Full tuning of 8B",
         waits: &[],
-        shows: &["none fits the devices alone", "on each host", "without offload", "more than a device has", "▸  1 "],
+        shows: &["none fits the devices alone", "on each host", "without offload", "more than a device has", "▸   1 "],
         check: |_, _| {},
     },
     Job {
         name: "A DeepSeek-V3 on 64 nodes",
-        waits: &[("/pri", &["64 = 512 devices ◂"]), ("B", &["price     3"]), ("Enter", &["Best plans", "▸  1 "])],
+        waits: &[("/pri", &["64 = 512 devices ◂"]), ("B", &["price     3"]), ("Enter", &["Best plans", "▸   1 "])],
         shows: &["deepseek-v3 · b200-dgx", "64 nodes", "FITS", "days", "applied "],
         check: |screen, _| {
             let spent = screen.lines().find(|line| line.contains("device-hours")).unwrap_or_else(|| panic!("{screen}"));

@@ -165,8 +165,8 @@ fn it_stops_and_comes_back_with_fg() {
 #[test]
 fn a_newcomers_whole_visit() {
     let Some(tmux) = Tmux::explorer((80, 24)) else { return };
-    tmux.choose(0, "frontier", "mi250x-frontier");
-    tmux.choose(2, "neox-20b", "gpt-neox-20b");
+    tmux.choose(4, "frontier", "mi250x-frontier");
+    tmux.choose(0, "neox-20b", "gpt-neox-20b");
     tmux.text("2");
     tmux.wait("the whole map", |screen| screen.contains("2 Throughput") && !screen.contains("computing"));
     tmux.text("b");
@@ -175,7 +175,7 @@ fn a_newcomers_whole_visit() {
     tmux.wait_for("FITS");
     tmux.text("p");
     tmux.wait_for("pinned: ");
-    tmux.choose(3, "zero-topo", "zero-topo");
+    tmux.choose(11, "zero-topo", "zero-topo");
     tmux.wait("evaluating it", |screen| screen.lines().next().unwrap_or_default().contains("zero-topo"));
     // On the one node it does not fit, and the screen says what would let it.
     tmux.wait("saying what would fit", |screen| screen.contains("recompute full") && screen.contains("would fit"));

@@ -79,9 +79,9 @@ pub fn runs_in(scenario: &Scenario) -> Vec<&'static str> {
 }
 
 /// The launchers as a search takes them: all of them, or one.
-pub fn searched(only: Option<&Launcher>) -> Vec<plans::Launcher> {
+pub fn searched(only: Option<&Launcher>) -> Vec<plans::LauncherRules> {
     let wanted = |launcher: &&Launcher| only.is_none_or(|only| only.word == launcher.word);
-    let as_searched = |launcher: &Launcher| plans::Launcher {
+    let as_searched = |launcher: &Launcher| plans::LauncherRules {
         name: launcher.word,
         takes: |word, scenario| {
             let plan = scenario.checked().ok().map(LaunchedPlan::new);

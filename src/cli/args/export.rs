@@ -48,7 +48,7 @@ pub struct ExportArgs {
     /// Type of the devices as the scheduler calls it, for sbatch
     #[arg(long, value_name = "TYPE")]
     pub gpu_type: Option<String>,
-    /// JobStarter of the job's processes, for sbatch
+    /// Launcher of the job's processes, for sbatch
     #[arg(long, value_enum, default_value = "torchrun")]
     pub launcher: JobStarter,
     #[command(flatten)]

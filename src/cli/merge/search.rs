@@ -30,6 +30,9 @@ pub(in crate::cli) struct SearchPart {
     exact: bool,
     seconds: f64,
     plans: Vec<Map<String, Value>>,
+    /// Plans that are better than the first, and that no launcher takes.
+    #[serde(default)]
+    beyond: Vec<Map<String, Value>>,
     /// The gain of a choice for each operator, of its best plan.
     #[serde(default)]
     per_operator: Value,
@@ -45,6 +48,8 @@ struct PartRecord {
     /// Plans that the search asks for.
     top: usize,
     plans: Vec<Standing>,
+    #[serde(default)]
+    beyond: Vec<Standing>,
     pareto: Vec<Weighed>,
 }
 
@@ -94,6 +99,7 @@ impl SearchPart {
             question: Self::seal(part, search).question,
             top: search.top,
             plans: answer.plans.iter().map(standing).collect(),
+            beyond: answer.beyond.iter().map(standing).collect(),
             pareto: answer.front.iter().map(weighed).collect(),
         };
         let mut document = report.value();
@@ -119,11 +125,17 @@ impl SearchPart {
             return Err(Failure::input(format!("{named}: {what}")));
         }
         let part: Self = serde_json::from_value(document).map_err(|error| wrong(&error))?;
-        let PartRecord { index, count, plans, pareto, .. } = &part.part;
-        if index >= count || plans.len() != part.plans.len() || pareto.len() != part.pareto.len() {
+        let PartRecord { index, count, plans, beyond, pareto, .. } = &part.part;
+        let has_each = plans.len() == part.plans.len() && beyond.len() == part.beyond.len();
+        if index >= count || !has_each || pareto.len() != part.pareto.len() {
             return Err(wrong(&"'part' does not say of each plan how good it is"));
         }
         Ok(Self { file: named, ..part })
+    }
+
+    /// Its place among the parts.
+    pub(in crate::cli) fn index(&self) -> u32 {
+        self.part.index
     }
 
     fn sealed(&self) -> Option<(String, Seal)> {
@@ -178,7 +190,9 @@ impl SearchPart {
             "exact": parts.iter().all(|part| part.exact),
             "seconds": parts.iter().map(|part| part.seconds).sum::<f64>(),
             "plans": plans,
+            "beyond": beyond(parts, &best),
             "per_operator": per_operator,
+            "recipe": Value::Null,
             "nearest": Value::Null,
             "on_host": Value::Null,
             "pareto": front(parts),
@@ -187,12 +201,58 @@ impl SearchPart {
     }
 }
 
-/// The best plans of all parts, best first, as many as are asked for, each with figures of its own.
-fn best(parts: &[SearchPart]) -> Vec<(&Standing, &Map<String, Value>)> {
-    let mut ordered: Vec<&SearchPart> = parts.iter().collect();
-    ordered.sort_by_key(|part| part.part.index);
-    let mut all: Vec<_> = ordered.iter().flat_map(|part| part.part.plans.iter().zip(&part.plans)).collect();
-    // Stable: of two that are as good that of the earlier part stays first.
+/// A plan as a part has it, and how good it is.
+type Stood<'a> = (&'a Standing, &'a Map<String, Value>);
+
+/// Whether some launcher takes a plan.
+fn is_launched((_, plan): &Stood<'_>) -> bool {
+    plan.get("runs_in").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+}
+
+/// The best plans of all parts, best first, as many as are asked for; of those that a launcher takes, if there are any.
+fn best(parts: &[SearchPart]) -> Vec<Stood<'_>> {
+    let all = parts.iter().flat_map(|part| part.part.plans.iter().zip(&part.plans));
+    let launched = parts.iter().any(|part| part.part.plans.iter().zip(&part.plans).any(|plan| is_launched(&plan)));
+    ranked(parts, all.filter(|plan| !launched || is_launched(plan)))
+}
+
+/// What is better than the best plan, and what no launcher takes: what parts found beyond their own best plan, and the best plans
+/// of parts in which no launcher takes any.
+fn beyond<'a>(parts: &'a [SearchPart], best: &[Stood<'a>]) -> Vec<Map<String, Value>> {
+    /// As many as a whole search names.
+    const MOST: usize = 3;
+
+    let Some(first) = best.first().filter(|first| is_launched(first)) else { return Vec::new() };
+    let own = parts.iter().flat_map(|part| part.part.plans.iter().zip(&part.plans)).filter(|plan| !is_launched(plan));
+    let found = parts.iter().flat_map(|part| part.part.beyond.iter().zip(&part.beyond));
+    let better = |(standing, _): &Stood<'a>| standing.score < first.0.score;
+    let tokens = |plan: &Map<String, Value>| {
+        let evaluation = plan.get("evaluation").unwrap_or(&Value::Null);
+        plan.get("tokens_per_s").or(evaluation.get("tokens_per_s")).and_then(Value::as_f64)
+    };
+    let record = |(_, plan): &Stood<'a>| {
+        let evaluation = plan.get("evaluation").unwrap_or(&Value::Null);
+        let figure = |key: &str| plan.get(key).or(evaluation.get(key)).cloned();
+        let peak = figure("peak_bytes").or_else(|| evaluation.pointer("/memory/peak_bytes").cloned());
+        let gain = tokens(plan).zip(tokens(first.1)).map(|(tokens, first)| tokens / first - 1.0);
+        let entries = [
+            ("scenario", figure("scenario")),
+            ("gain", Some(json!(gain))),
+            ("step_time_s", figure("step_time_s")),
+            ("tokens_per_s", Some(json!(tokens(plan)))),
+            ("peak_bytes", peak),
+            ("runs_in", figure("runs_in")),
+            ("missing", figure("missing")),
+        ];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value.unwrap_or(Value::Null))).collect()
+    };
+    ranked(parts, own.chain(found).filter(better)).iter().take(MOST).map(record).collect()
+}
+
+/// Plans by how good they are, each with figures of its own, as many as are asked for.
+fn ranked<'a>(parts: &[SearchPart], plans: impl Iterator<Item = Stood<'a>>) -> Vec<Stood<'a>> {
+    let mut all: Vec<_> = plans.collect();
+    // Stable: of two that are as good the earlier stays first.
     all.sort_by(|(one, _), (other, _)| {
         one.score[0].total_cmp(&other.score[0]).then(one.score[1].total_cmp(&other.score[1]))
     });

@@ -176,13 +176,13 @@ impl Rates<'_> {
         // The products of each part, and what of their forward selective recompute repeats.
         let mut parts = LayerPart::ALL.map(|part| {
             let products = self.adapter_times(kind, part);
-            PartWork { products, repeated: products.forward * repeats.of_adapters(part) }
+            PartWork { products, repeated: products.forward * repeats.of_adapters(part).get() }
         });
         for one in model.matrices(kind) {
             let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
             let part = &mut parts[one.part as usize];
             part.products = part.products + products;
-            part.repeated = part.repeated + products.forward * repeats.share(&one);
+            part.repeated = part.repeated + products.forward * repeats.share(&one).get();
         }
         let [mixer, plain, routed] = parts;
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);

@@ -4,6 +4,7 @@
 use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole, Model};
 use crate::plan::{Module, RecomputeModules};
 use crate::scenario::Scenario;
+use crate::units::Share;
 
 use super::rates::Rates;
 
@@ -77,22 +78,23 @@ impl Repeats {
     }
 
     /// The share of the product by a matrix.
-    pub fn share(&self, one: &LayerMatrix) -> f64 {
-        if one.role == MatrixRole::Expansion { self.expansions } else { self.of_adapters(one.part) }
+    pub(super) fn share(&self, one: &LayerMatrix) -> Share {
+        if one.role == MatrixRole::Expansion { Share::new(self.expansions) } else { self.of_adapters(one.part) }
     }
 
     /// The share of the adapters in a part of a layer: they run again with the products that do not expand.
-    pub fn of_adapters(&self, part: LayerPart) -> f64 {
-        match part {
+    pub(super) fn of_adapters(&self, part: LayerPart) -> Share {
+        Share::new(match part {
             LayerPart::Mixer => self.projections,
             LayerPart::Plain => self.mlp.products,
             LayerPart::Routed => self.experts.products,
-        }
+        })
     }
 
     /// Weights of a layer's products that run again for a token.
     pub fn weights(&self, model: &Model, kind: LayerKind) -> f64 {
-        let products = model.matrices(kind).map(|one| one.active_weights() as f64 * self.share(&one)).sum::<f64>();
+        let products =
+            model.matrices(kind).map(|one| one.active_weights() as f64 * self.share(&one).get()).sum::<f64>();
         products + model.conv_weights(kind) as f64 * self.projections
     }
 }

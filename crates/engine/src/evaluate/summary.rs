@@ -244,7 +244,7 @@ struct RunFigures<'a> {
     layout: Layout,
     /// The pipeline rank that ends last.
     last_rank: u32,
-    /// Its outcome.
+    /// What that rank spent its time on.
     outcome: Outcome,
     /// The scenario's flop for each token.
     flop: TokenFlop,

@@ -40,7 +40,7 @@ pub struct LayerMatrix {
     pub role: MatrixRole,
     /// Whether each tensor rank has it whole.
     pub whole: bool,
-    /// Its shape.
+    /// Rows and columns.
     pub matrix: Matrix,
     /// Numbers of the bias that is added to the product.
     pub bias: u64,

@@ -361,7 +361,7 @@ fn what_no_file_says_is_refused_with_the_option_that_does() {
         ("slurm22-scontrol-partition.txt", whole(), "no file names the devices"),
         ("nvidia-smi-qx-a100-sxm4.xml", whole(), "MIG"),
         ("scontrol-show-node-dgx-a100-mig.txt", whole(), "'3g.40gb' is a slice"),
-        ("slurm22-sinfo.txt", whole(), "says nothing of devices"),
+        ("slurm22-sinfo.txt", whole(), "no file names the devices"),
         ("ibv-devinfo-v.txt", MachineWishes { rate: None, ..whole() }, "no file names the devices"),
     ] {
         let found = refused(file, wishes);

@@ -1,6 +1,5 @@
 //! The table of plans: its rows, and the columns that it can be sorted by.
 
-use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::plan::Recompute;
 use shardscope_engine::search::plans::EvaluatedPlan;
 
@@ -104,7 +103,7 @@ impl PlanColumn {
             Self::Again if plan.recompute == Recompute::Selective => 1e-9,
             Self::Again => plan.recompute.layers(),
             Self::Spare => (summary.memory.peak - summary.memory.capacity).get(),
-            Self::Fits => -chance_of_fitting(scenario, &summary.memory),
+            Self::Fits => -row.found.chance_of_fitting(),
             Self::Step => summary.step_time.get(),
             Self::RunsIn => -(row.runs_in.len() as f64),
         }

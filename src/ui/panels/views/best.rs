@@ -14,7 +14,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::Aligned;
 use crate::ui::widgets::{LogLog, table};
-use shardscope_engine::evaluate::{SAFE_CHANCE, chance_of_fitting};
+use shardscope_engine::evaluate::SAFE_CHANCE;
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
@@ -316,7 +316,7 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
         PlanColumn::Spare => {
             let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
-            match chance_of_fitting(scenario, &summary.memory) {
+            match row.found.chance_of_fitting() {
                 chance if chance >= SAFE_CHANCE => spare.toned(CellTone::Good),
                 chance if chance < 0.5 => spare.toned(CellTone::Bad),
                 _ => spare,

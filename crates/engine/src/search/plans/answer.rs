@@ -1,6 +1,6 @@
 //! The answer to a search over whole plans.
 
-use crate::evaluate::{Summary, Workspace, summary};
+use crate::evaluate::{Summary, Workspace, chance_of_fitting, summary};
 use crate::scenario::{Layout, Scenario};
 use crate::search::WorkPart;
 
@@ -20,6 +20,11 @@ impl EvaluatedPlan {
     pub fn new(scenario: Scenario, summary: Summary) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         Some(Self { scenario, summary, layout })
+    }
+
+    /// The chance that it fits the devices.
+    pub fn chance_of_fitting(&self) -> f64 {
+        chance_of_fitting(&self.scenario, &self.summary.memory)
     }
 
     /// The plan with no more on the host than a base puts there, whether or not the devices have the memory.

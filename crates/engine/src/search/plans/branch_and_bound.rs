@@ -13,7 +13,7 @@ use crate::units::{Bytes, Seconds};
 use super::answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchPhase, SearchShare};
 use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
-use super::launchers::Launcher;
+use super::launchers::LauncherRules;
 use super::lower_bound::LowerBound;
 use super::objective::{Objective, SearchLimits, TokenPace};
 use super::search_space::SearchSpace;
@@ -37,7 +37,7 @@ pub struct PlanSearch {
     /// In what to find the plans that nothing beats too, of days, cost and devices; nothing where they are not asked for.
     pub front: Vec<Objective>,
     /// Launchers of which one is to take the first plan; none where plans are ranked whoever takes them.
-    pub launchers: Vec<Launcher>,
+    pub launchers: Vec<LauncherRules>,
 }
 
 /// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts

@@ -8,7 +8,7 @@ use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 use crate::stack::Runs;
 
-use super::launchers::{AnyLauncher, Launcher};
+use super::launchers::{AnyLauncher, LauncherRules};
 
 /// In which order a pipeline passes its stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct SearchSpace {
 impl SearchSpace {
     /// The space with what some launcher may take alone. What is held or listed by its values stays.
     #[must_use]
-    pub(super) fn launched(&self, launchers: &[Launcher]) -> Self {
+    pub(super) fn launched(&self, launchers: &[LauncherRules]) -> Self {
         Self { launchers: AnyLauncher(launchers.to_vec()), ..self.clone() }
     }
 
