@@ -132,12 +132,14 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     space.allow(allowed, &base);
     let limits = limits(&base, &space, arguments)?;
     let (front, top) = (arguments.pareto.clone(), arguments.top as usize);
-    let launchers = if arguments.any_plan {
-        Vec::new()
-    } else {
-        runs_in::searched(arguments.runs_in.as_deref().and_then(Launcher::named))
-    };
-    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top, front, launchers })
+    let launchers = if arguments.any_plan { Vec::new() } else { runs_in::searched(held_launcher(arguments)) };
+    let launched_only = held_launcher(arguments).is_some();
+    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top, front, launchers, launched_only })
+}
+
+/// The launcher that has to take the plans, where one is named.
+fn held_launcher(arguments: &SearchArgs) -> Option<&'static Launcher> {
+    arguments.runs_in.as_deref().filter(|_| !arguments.any_plan).and_then(Launcher::named)
 }
 
 /// The limits that plans must keep; refused where an input that they or another figure need is missing.

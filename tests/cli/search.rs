@@ -158,6 +158,17 @@ fn what_is_held_is_kept_where_no_launcher_takes_it() {
     assert_contains(&held.stdout, &["runs in no launcher that is known", "layered"]);
 }
 
+/// A launcher that is named holds the answer to what it takes: torchtune has no schedule of accumulation, so that nothing is listed,
+/// and the nearest plan says what torchtune lacks.
+#[test]
+fn a_launcher_that_is_named_takes_all_plans_or_none_is_listed() {
+    let none = run(&format!("{SMALL} --accumulation layered --runs-in torchtune --top 1"));
+    assert_eq!(none.code, Some(3), "{}", none.stderr);
+    assert_contains(&none.stdout, &["nothing that the launcher takes fits", "nearest: ", "(without --runs-in)"]);
+    let json = run(&format!("{SMALL} --accumulation layered --runs-in torchtune --format json")).json(3);
+    assert!(json["plans"].as_array().is_some_and(Vec::is_empty), "{json}");
+}
+
 /// `GeForce` cards stand alone: a job that does not say how many has one.
 #[test]
 fn a_cluster_of_single_cards_begins_with_one() {

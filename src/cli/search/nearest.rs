@@ -6,11 +6,14 @@ use shardscope_engine::scenario::{Edit, Field};
 use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
 use shardscope_engine::search::{Cancel, Candidate, Evaluator};
 use shardscope_engine::units::{Amount, percent, whole_percent};
+use shardscope_interop::runs_in;
 use shardscope_report::figures::{Figure, FigureSubject, lacking};
 
 use crate::cli::args::SearchArgs;
 use crate::cli::exit::Failure;
 use crate::cli::session::Session;
+
+use super::held_launcher;
 
 /// A margin that no plan exceeds, to see by how much the smallest one misses the memory.
 const NO_LIMIT: Margin = Margin::Share(-1e9);
@@ -54,6 +57,13 @@ pub fn nearest(
     {
         let lacks = lacking(&found.scenario).collect::<Vec<_>>().join("; ");
         return Ok(Some((found, format!("{lacks} (--any-plan allows it)"))));
+    }
+    if let Some(launcher) = held_launcher(arguments)
+        && let Some(found) =
+            best(PlanSearch { launchers: runs_in::searched(None), launched_only: false, ..search.clone() })
+    {
+        let lacks = launcher.lacks(&found.scenario).into_iter().map(|lack| lack.what).collect::<Vec<_>>().join("; ");
+        return Ok(Some((found, format!("{lacks} (without --runs-in)"))));
     }
     for edits in other_trainings(search, arguments) {
         let said = edits.iter().map(|edit| format!("--{edit}")).collect::<Vec<_>>().join(" ");

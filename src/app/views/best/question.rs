@@ -176,7 +176,16 @@ impl PlanQuestion {
         }
         let launchers = if self.any_plan { Vec::new() } else { runs_in::searched(None) };
         let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
-        PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front, launchers }
+        PlanSearch {
+            base: scenario.clone(),
+            space,
+            objective: self.objective(),
+            limits,
+            top: TOP,
+            front,
+            launchers,
+            launched_only: false,
+        }
     }
 
     /// The command line of a search that it has asked for, or of one whose plans offload because none fits otherwise.

@@ -38,6 +38,8 @@ pub struct PlanSearch {
     pub front: Vec<Objective>,
     /// Launchers of which one is to take the first plan; none where plans are ranked whoever takes them.
     pub launchers: Vec<LauncherRules>,
+    /// Whether plans that none of them takes are left out where none takes any.
+    pub launched_only: bool,
 }
 
 /// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts
@@ -86,9 +88,10 @@ impl PlanSearch {
     pub fn has_same_answer_as(&self, other: &Self) -> bool {
         let mut base = other.base.clone();
         self.space.copy_free_fields(&self.base, &mut base);
-        let Self { space, objective, limits, top, front, launchers, .. } = other;
+        let Self { space, objective, limits, top, front, launchers, launched_only, .. } = other;
         (base, space, objective) == (self.base.clone(), &self.space, &self.objective)
-            && (limits, top, front, launchers) == (&self.limits, &self.top, &self.front, &self.launchers)
+            && (limits, top, front) == (&self.limits, &self.top, &self.front)
+            && (launchers, launched_only) == (&self.launchers, &self.launched_only)
     }
 
     /// Searches, and says from time to time what is found so far. Cancelled, the answer is the best so far.

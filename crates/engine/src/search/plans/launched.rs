@@ -11,7 +11,7 @@ const MOST_BEYOND: usize = 3;
 
 impl PlanSearch {
     /// Searches the plans that other processes leave to this one: those that a launcher takes, then, as far as they are
-    /// better, the others. Where no launcher takes any, all are ranked.
+    /// better, the others. Where no launcher takes any, all are ranked, or none.
     pub fn run_share(
         &self,
         share: &SearchShare,
@@ -29,6 +29,12 @@ impl PlanSearch {
             if !taken.plans.is_empty() {
                 return self.with_beyond(&taken, share, evaluator, progress);
             }
+            if self.launched_only {
+                return PlanSearchAnswer { launched: Some(true), ..taken };
+            }
+        }
+        if self.launched_only {
+            return PlanSearchAnswer { exact: true, launched: Some(true), ..PlanSearchAnswer::default() };
         }
         let mut told =
             |so_far: &PlanSearchAnswer| progress(&PlanSearchAnswer { launched: Some(false), ..so_far.clone() });

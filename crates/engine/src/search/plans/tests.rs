@@ -53,6 +53,7 @@ fn search(base: Scenario, objective: Objective, over: &[&str]) -> PlanSearch {
         top: 3,
         front: Vec::new(),
         launchers: Vec::new(),
+        launched_only: false,
     }
 }
 
@@ -203,6 +204,8 @@ fn the_first_plan_is_the_best_that_a_launcher_takes() {
         assert!((found.beyond.first().map_or(score(first), score) - least(false)).abs() == 0.0, "memory x {memory}");
         beyond += found.beyond.len();
         let never = PlanSearch { launchers: vec![launcher("never")], ..plain.clone() };
+        let strict = answer(&PlanSearch { launched_only: true, ..never.clone() }, 2);
+        assert!(strict.plans.is_empty() && strict.beyond.is_empty(), "memory x {memory}");
         let held = answer(&never, 2);
         assert_eq!((held.plans, held.launched), (answer(&plain, 2).plans, Some(false)));
     }

@@ -48,6 +48,7 @@ impl SearchReport<'_> {
         ));
         lines.line(match (self.answer.exact, self.answer.plans.is_empty()) {
             (true, false) => "exact: no plan of the grid is better",
+            (true, true) if self.search.launched_only => "nothing that the launcher takes fits",
             (true, true) => "nothing fits",
             (false, _) => "not all plans were looked at: these are the best so far",
         });
