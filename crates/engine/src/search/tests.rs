@@ -191,6 +191,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
                 top: 1,
                 front: Vec::new(),
                 launchers: Vec::new(),
+                launched_only: false,
             };
             search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary)
         };
@@ -221,6 +222,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
             top: 3,
             front: Vec::new(),
             launchers: Vec::new(),
+            launched_only: false,
         };
         let best = |search: &PlanSearch| {
             let answer = search.run(&Evaluator::on(&pool), &mut |_| {});
@@ -271,6 +273,7 @@ fn the_best_strategy_of_the_list_is_that_of_the_search() {
             top: 1,
             front: Vec::new(),
             launchers: Vec::new(),
+            launched_only: false,
         };
         let found = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary.tokens_per_s());
         let listed = outcomes(&candidates, &Evaluator::on(&pool)).into_iter().filter_map(|one| one.outcome.ok());
@@ -305,6 +308,7 @@ fn the_shortest_training_is_no_faster_than_the_best_plan() {
             top: 1,
             front: Vec::new(),
             launchers: Vec::new(),
+            launched_only: false,
         };
         let best = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().expect("a plan, where there is one");
         let (best, of_training) = (best.summary.tokens_per_s(), fewest.summary.tokens_per_s());

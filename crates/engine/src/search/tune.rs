@@ -91,6 +91,7 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
         top: 1,
         front: Vec::new(),
         launchers: Vec::new(),
+        launched_only: false,
     };
     match search.run_alone(workspace, &Cancel::default()).plans.pop() {
         Some(best) => Ok((Tuned::from(&best.scenario), best.summary)),
