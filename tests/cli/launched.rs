@@ -13,7 +13,7 @@ const JOBS: [&str; 5] = [
 ];
 
 /// What a launcher's file does not say.
-const KEPT: [&str; 6] = ["--model", "--hardware", "--stack", "--seq", "--global-batch", "--nodes"];
+const KEPT: [&str; 7] = ["--model", "--hardware", "--stack", "--seq", "--global-batch", "--nodes", "--train"];
 
 #[test]
 fn the_first_plan_is_read_back_from_its_launchers_file() {
