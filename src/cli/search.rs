@@ -8,7 +8,8 @@ use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::planner::{self, FoundPlan};
 use shardscope_engine::search::plans::{
-    Allowed, EvaluatedPlan, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
+    Allowed, EvaluatedPlan, Launchers, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare,
+    SearchSpace,
 };
 use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
 use shardscope_engine::units::{Money, Seconds};
@@ -132,9 +133,10 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     space.allow(allowed, &base);
     let limits = limits(&base, &space, arguments)?;
     let (front, top) = (arguments.pareto.clone(), arguments.top as usize);
-    let launchers = if arguments.any_plan { Vec::new() } else { runs_in::searched(held_launcher(arguments)) };
+    let launchers = if arguments.any_plan { Launchers::default() } else { runs_in::searched(held_launcher(arguments)) };
     let launched_only = held_launcher(arguments).is_some();
-    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top, front, launchers, launched_only })
+    let search = PlanSearch::new(base, space, arguments.objective, limits, top);
+    Ok(PlanSearch { front, launchers, launched_only, ..search })
 }
 
 /// The launcher that has to take the plans, where one is named.

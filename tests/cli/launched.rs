@@ -6,8 +6,8 @@ use super::run::{Home, number};
 /// Jobs whose search takes seconds.
 const JOBS: [&str; 5] = [
     "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --global-batch 64 --stack torchtitan-2025",
-    "--model llama-2-7b --hardware a100-40gb-juwels --nodes 2 --global-batch 64 --stack default",
-    "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --global-batch 64 --stack torchtune-2025",
+    "--model llama-2-7b --hardware a100-40gb-juwels --nodes 2 --global-batch 64 --stack default --runs-in accelerate",
+    "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --global-batch 64 --stack torchtune-2025 --moments bf16 --master-weights none",
     "--model mpt-1b --hardware mi250x-lumi --nodes 1 --global-batch 64 --stack default",
     "--model llama-3.1-8b --hardware rtx4090 --stack peft-2025 --train qlora --seq 1024 --global-batch 16",
 ];
@@ -32,10 +32,13 @@ fn the_first_plan_is_read_back_from_its_launchers_file() {
             words.chunks(2).filter(|pair| KEPT.contains(&pair[0])).map(|pair| pair.join(" ")).collect();
         // What a training script has to say stands in the file's notes.
         let text = std::fs::read_to_string(home.path().join(&file)).expect("written");
-        let noted = text.lines().find_map(|line| line.strip_prefix("# set outside this file: micro_batch "));
-        let micro =
-            noted.and_then(|rest| rest.split(':').next()).map_or_else(String::new, |of| format!("--micro-batch {of}"));
-        let read = home.run(&format!("import plan {file} {} {micro} --out read.toml", kept.join(" ")));
+        let noted = |key: &str, flag: &str| {
+            let note = format!("# set outside this file: {key} ");
+            let value = text.lines().find_map(|line| line.strip_prefix(note.as_str())?.split(':').next());
+            value.map_or_else(String::new, |value| format!("{flag} {value} "))
+        };
+        let script = noted("micro_batch", "--micro-batch") + &noted("reduction", "--reduction");
+        let read = home.run(&format!("import plan {file} {} {script}--out read.toml", kept.join(" ")));
         assert_eq!(read.code, Some(0), "{job} from {tool}: {}", read.stderr);
         let again = home.run("eval read.toml --format json").json(0);
         let [one, two] = [&plan["evaluation"], &again].map(|of| number(of, "step_time_s"));

@@ -99,7 +99,7 @@ const JOBS: [Job; 12] = [
     Job {
         name: "The same with nothing prepared",
         waits: &[],
-        shows: &["llama-3.1-70b", "1 node", "▸   1 ", "spare", "recompute "],
+        shows: &["llama-3.1-70b", "1 node", "▸ 1+1 ", "spare", "recompute "],
         check: |_, _| {},
     },
     Job {
@@ -119,7 +119,7 @@ const JOBS: [Job; 12] = [
         waits: &[
             ("/pri", &["64 = 512 devices ◂"]),
             ("B", &["price     3"]),
-            ("Enter", &["optimal", "▸   1 "]),
+            ("Enter", &["optimal", "▸ 1+1 "]),
             ("5", &["applied "]),
         ],
         shows: &["deepseek-v3 · b200-dgx", "64 nodes", "FITS", "days", "training", "cost"],

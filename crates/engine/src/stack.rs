@@ -89,6 +89,10 @@ pub struct Stack {
     /// The overheads where ranks share no weights, so that nothing wraps the model's modules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_unsharded: Option<String>,
+    /// The launchers that start its program, by their words of `export --to`; any where this is not said, as of what is no
+    /// program of its own. A plan that is timed as this stack is recommended only where one of them takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<Vec<String>>,
     /// Whether a rank that shares its state with nobody has gradients only from backward to the update: PyTorch's
     /// `zero_grad(set_to_none=True)`, the default since 2.0, gives them back. Those of several micro-batches stay between them.
     #[serde(default)]

@@ -118,6 +118,7 @@ pub fn ideal() -> Stack {
         loss_compiled: None,
         loss_compiled_since: None,
         loss_divided: None,
+        started_by: None,
         runtime: "none".to_owned(),
         runtime_unsharded: None,
         frees_gradients: false,

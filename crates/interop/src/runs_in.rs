@@ -6,7 +6,8 @@
 use std::sync::LazyLock;
 
 use shardscope_engine::scenario::{Checked, Field, Scenario};
-use shardscope_engine::search::plans;
+use shardscope_engine::search::plans::Launchers;
+use shardscope_engine::text::printable;
 
 use super::fsdp2;
 use super::plans::lacks::{AskedPlan, AskedTool};
@@ -42,15 +43,26 @@ impl Launcher {
         self.word
     }
 
-    /// What it lacks of a plan: that for which it refuses the plan first, then what it runs otherwise than planned. None where
-    /// it takes the plan, or where the plan cannot be laid out.
+    /// Whether it starts the program that a scenario's stack is: a plan that is timed as one program is no plan of another.
+    fn starts(&self, scenario: &Scenario) -> bool {
+        scenario.stack.started_by.as_ref().is_none_or(|words| words.iter().any(|word| word == self.word))
+    }
+
+    /// What it lacks of a plan: the stack's program first, then that for which it refuses the plan, then what it runs otherwise
+    /// than planned. None where it takes the plan, or where the plan cannot be laid out.
     pub fn lacks(&self, scenario: &Scenario) -> Vec<LackedField> {
-        scenario.checked().map_or_else(|_| Vec::new(), |job| self.tool.lacks(&AskedPlan::new(job)).collect())
+        let Ok(job) = scenario.checked() else { return Vec::new() };
+        let other = (!self.starts(scenario)).then(|| LackedField {
+            field: Field::Stack,
+            what: format!("it does not start {}", printable(&scenario.stack.name)),
+            fix: None,
+        });
+        other.into_iter().chain(self.tool.lacks(&AskedPlan::new(job))).collect()
     }
 
     /// Whether it runs a plan as planned.
     pub fn takes(&self, plan: &LaunchedPlan<'_>) -> bool {
-        self.tool.lacks(&plan.0).next().is_none()
+        self.starts(&plan.0.job) && self.tool.lacks(&plan.0).next().is_none()
     }
 
     /// Whether it lacks the value that a plan has of a field, whatever the plan's other fields say: a search may drop the
@@ -79,32 +91,39 @@ pub fn runs_in(scenario: &Scenario) -> Vec<&'static str> {
 }
 
 /// The launchers as a search takes them: all of them, or one.
-pub fn searched(only: Option<&Launcher>) -> Vec<plans::LauncherRules> {
-    let wanted = |launcher: &&Launcher| only.is_none_or(|only| only.word == launcher.word);
-    let as_searched = |launcher: &Launcher| plans::LauncherRules {
-        name: launcher.word,
-        takes: |word, scenario| {
+pub fn searched(only: Option<&Launcher>) -> Launchers {
+    Launchers {
+        names: Launcher::all()
+            .iter()
+            .map(Launcher::word)
+            .filter(|word| only.is_none_or(|only| only.word == *word))
+            .collect(),
+        take: |names, scenario| {
             let plan = scenario.checked().ok().map(LaunchedPlan::new);
-            Launcher::named(word).zip(plan).is_some_and(|(launcher, plan)| launcher.takes(&plan))
+            plan.is_some_and(|plan| named(names).any(|launcher| launcher.takes(&plan)))
         },
-        lacks: |word, scenario| {
-            let lacks = Launcher::named(word).map_or_else(Vec::new, |launcher| launcher.lacks(scenario));
+        lacks: |name, scenario| {
+            let lacks = Launcher::named(name).map_or_else(Vec::new, |launcher| launcher.lacks(scenario));
             lacks.into_iter().map(|lack| lack.field).collect()
         },
-        lacks_alone: |word, scenario, field| {
+        lack_alone: |names, scenario, field| {
             let plan = scenario.checked().ok().map(LaunchedPlan::new);
-            Launcher::named(word).zip(plan).is_some_and(|(launcher, plan)| launcher.lacks_alone(field, &plan))
+            plan.is_some_and(|plan| named(names).all(|launcher| launcher.lacks_alone(field, &plan)))
         },
-    };
-    Launcher::all().iter().filter(wanted).map(as_searched).collect()
+    }
+}
+
+fn named<'a>(names: &'a [&'static str]) -> impl Iterator<Item = &'static Launcher> + 'a {
+    names.iter().filter_map(|name| Launcher::named(name))
 }
 
 /// What the launcher that lacks the least of a plan lacks of it: `torchtitan: no reduction step`; nothing where one takes it.
+/// One that starts the stack's program comes before all others.
 pub fn missing(scenario: &Scenario) -> Option<String> {
-    let lacks = Launcher::all().iter().map(|launcher| (launcher.word, launcher.lacks(scenario)));
-    let (word, least) = lacks.min_by_key(|(_, lacks)| lacks.len())?;
+    let lacks = Launcher::all().iter().map(|launcher| (launcher, launcher.lacks(scenario)));
+    let (launcher, least) = lacks.min_by_key(|(launcher, lacks)| (!launcher.starts(scenario), lacks.len()))?;
     let what: Vec<String> = least.into_iter().map(|lack| lack.what).collect();
-    (!what.is_empty()).then(|| format!("{word}: {}", what.join("; ")))
+    (!what.is_empty()).then(|| format!("{}: {}", launcher.word, what.join("; ")))
 }
 
 #[cfg(test)]

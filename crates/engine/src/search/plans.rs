@@ -23,7 +23,7 @@ mod workers;
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchPhase, SearchShare};
 pub use best_plans::{pareto_figures, pareto_front};
 pub use branch_and_bound::PlanSearch;
-pub use launchers::LauncherRules;
+pub use launchers::Launchers;
 pub(super) use lower_bound::{least_memory, least_scores};
 pub use objective::TokenPace;
 pub use objective::{Margin, Objective, SearchLimits};

@@ -183,16 +183,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
         let ask = |fields: &[Field]| {
             let space = SearchSpace::only(fields);
             let limits = SearchLimits::SAFE;
-            let search = PlanSearch {
-                base: scenario.clone(),
-                space,
-                objective: Objective::Throughput,
-                limits,
-                top: 1,
-                front: Vec::new(),
-                launchers: Vec::new(),
-                launched_only: false,
-            };
+            let search = PlanSearch::new(scenario.clone(), space, Objective::Throughput, limits, 1);
             search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary)
         };
         let batches = [Field::MicroBatch, Field::Recompute];
@@ -214,16 +205,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
             SearchSpace::only(&[&batches[..], &state].concat())
         };
         let (base, limits) = (request.scenario, SearchLimits::SAFE);
-        let mut search = PlanSearch {
-            base,
-            space,
-            objective: Objective::Throughput,
-            limits,
-            top: 3,
-            front: Vec::new(),
-            launchers: Vec::new(),
-            launched_only: false,
-        };
+        let mut search = PlanSearch::new(base, space, Objective::Throughput, limits, 3);
         let best = |search: &PlanSearch| {
             let answer = search.run(&Evaluator::on(&pool), &mut |_| {});
             let refined = planner::refined(search, &answer, &Evaluator::on(&pool)).map(|found| found.summary);
@@ -265,16 +247,7 @@ fn the_best_strategy_of_the_list_is_that_of_the_search() {
         let mut space = SearchSpace::only(&[]);
         space.vary(Axis { field: Field::Strategy, values: values.collect() });
         let limits = SearchLimits::default();
-        let search = PlanSearch {
-            base,
-            space,
-            objective: Objective::Throughput,
-            limits,
-            top: 1,
-            front: Vec::new(),
-            launchers: Vec::new(),
-            launched_only: false,
-        };
+        let search = PlanSearch::new(base, space, Objective::Throughput, limits, 1);
         let found = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary.tokens_per_s());
         let listed = outcomes(&candidates, &Evaluator::on(&pool)).into_iter().filter_map(|one| one.outcome.ok());
         let best = listed.filter(|summary| summary.fits).map(|summary| summary.tokens_per_s()).reduce(f64::max);
@@ -300,16 +273,7 @@ fn the_shortest_training_is_no_faster_than_the_best_plan() {
         let mut base = training.scenario(&training::METHODS[index / training.budgets.len()], &fewest.choice);
         base.plan.global_batch = GlobalBatch::Sequences(fewest.choice.sequences() as u32);
         let (space, limits) = (SearchSpace::default(), SearchLimits::default());
-        let search = PlanSearch {
-            base,
-            space,
-            objective: Objective::Throughput,
-            limits,
-            top: 1,
-            front: Vec::new(),
-            launchers: Vec::new(),
-            launched_only: false,
-        };
+        let search = PlanSearch::new(base, space, Objective::Throughput, limits, 1);
         let best = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().expect("a plan, where there is one");
         let (best, of_training) = (best.summary.tokens_per_s(), fewest.summary.tokens_per_s());
         assert!(best >= of_training * (1.0 - 1e-9), "{best} < {of_training} with {:?}", fewest.choice);

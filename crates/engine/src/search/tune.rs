@@ -83,16 +83,13 @@ fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tu
 /// The fastest candidate that fits safely, by the search over whole plans with nothing else free; the one that comes closest to
 /// that where none does.
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
-    let search = PlanSearch {
-        base: scenario.clone(),
-        space: SearchSpace::only(&[Field::MicroBatch, Field::Recompute]),
-        objective: Objective::Throughput,
-        limits: SearchLimits::SAFE,
-        top: 1,
-        front: Vec::new(),
-        launchers: Vec::new(),
-        launched_only: false,
-    };
+    let search = PlanSearch::new(
+        scenario.clone(),
+        SearchSpace::only(&[Field::MicroBatch, Field::Recompute]),
+        Objective::Throughput,
+        SearchLimits::SAFE,
+        1,
+    );
     match search.run_alone(workspace, &Cancel::default()).plans.pop() {
         Some(best) => Ok((Tuned::from(&best.scenario), best.summary)),
         None => closest(scenario, workspace),

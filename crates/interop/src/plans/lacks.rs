@@ -123,7 +123,7 @@ impl Deviation {
 }
 
 /// Fields that a tool's file says though they are as usual: tools have other defaults.
-const STATED: [Field; 9] = [
+const STATED: [Field; 10] = [
     Field::MicroBatch,
     Field::Accumulate,
     Field::Recompute,
@@ -133,6 +133,7 @@ const STATED: [Field; 9] = [
     Field::Offload,
     Field::Epochs,
     Field::Prefetch,
+    Field::Reduction,
 ];
 
 /// What no file of a run says: the length of its sequences and of itself, its price, the count of its flop, and what is

@@ -30,7 +30,10 @@ fn plan(presets: u64, seed: u64) -> Scenario {
     if presets.is_multiple_of(8) {
         (scenario.plan.master_weights, scenario.plan.moments) = (MasterWeights::None, Moments::Bf16);
     }
-    if scenario.checked().is_ok() { scenario } else { drawn }
+    let mut scenario = if scenario.checked().is_ok() { scenario } else { drawn };
+    // A file is written for any stack; whose program it starts is asked apart.
+    Arc::make_mut(&mut scenario.stack).started_by = None;
+    scenario
 }
 
 /// What the exporter does with a plan: `None` where it refuses it, else what it says that it does not do as planned.
@@ -90,4 +93,27 @@ fn what_is_lacked_alone_is_lacked_in_every_plan() {
         }
     }
     assert!(found.iter().all(|count| *count > 100), "{found:?}");
+}
+
+/// A plan that is timed as Megatron Bridge is none of Accelerate's, though Accelerate's file could say it; the same plan timed as
+/// no program of its own is.
+#[test]
+fn a_launcher_takes_plans_of_the_programs_that_it_starts() {
+    let library = shardscope_presets::library();
+    let of = |stack: &str| {
+        let job = format!(
+            "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"{stack}\"\nmodel = \"mpt-7b\"\nstrategy = \"fsdp\"\n"
+        );
+        let job = format!("{job}[plan]\nnodes = 1\nmicro_batch = 1\naccumulate = 1\n");
+        let file = shardscope_engine::scenario::file::parse(&job).expect("a file");
+        library.resolve(&file).expect("a scenario")
+    };
+    assert!(runs_in(&of("default")).contains(&"accelerate"));
+    let bridge = of("megatron-bridge-2025");
+    assert!(!runs_in(&bridge).contains(&"accelerate"));
+    let accelerate = Launcher::named("accelerate").expect("a launcher");
+    assert_eq!(accelerate.lacks(&bridge)[0].field, Field::Stack);
+    assert!(missing(&bridge).is_none_or(|missing| missing.starts_with("megatron: ")), "{:?}", missing(&bridge));
+    // No exporter writes the configuration of HAI-LLM.
+    assert_eq!(runs_in(&of("hai-llm-2024")), Vec::<&str>::new());
 }

@@ -5,7 +5,7 @@ use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
-use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
+use shardscope_engine::search::plans::{Allowed, Launchers, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
 use shardscope_interop::runs_in;
 use shardscope_library::command;
@@ -174,18 +174,9 @@ impl PlanQuestion {
         if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.length()) {
             limits = limits.for_at_most(most.amount, tokens);
         }
-        let launchers = if self.any_plan { Vec::new() } else { runs_in::searched(None) };
+        let launchers = if self.any_plan { Launchers::default() } else { runs_in::searched(None) };
         let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
-        PlanSearch {
-            base: scenario.clone(),
-            space,
-            objective: self.objective(),
-            limits,
-            top: TOP,
-            front,
-            launchers,
-            launched_only: false,
-        }
+        PlanSearch { front, launchers, ..PlanSearch::new(scenario.clone(), space, self.objective(), limits, TOP) }
     }
 
     /// The command line of a search that it has asked for, or of one whose plans offload because none fits otherwise.

@@ -53,7 +53,7 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
         one[0].total_cmp(&other[0]).then(one[1].total_cmp(&other[1]))
     };
     let (scores, found) = found.into_iter().min_by(order)?;
-    let is_taken = !taken || search.launchers.iter().any(|launcher| launcher.takes(&found.scenario));
+    let is_taken = !taken || search.launchers.take(&found.scenario);
     (is_taken && gains(scores, best)).then_some(found)
 }
 

@@ -51,16 +51,7 @@ fn with_whole(request: &PlanRequest, scenario: &Scenario, cancel: &Cancel, found
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
     let space = SearchSpace::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
     let (base, limits) = (scenario.clone(), request.limits());
-    let search = PlanSearch {
-        base,
-        space,
-        objective,
-        limits,
-        top: 1,
-        front: Vec::new(),
-        launchers: Vec::new(),
-        launched_only: false,
-    };
+    let search = PlanSearch::new(base, space, objective, limits, 1);
     let answer = judge.whole(&search);
     let sequences = |scenario: &Scenario| scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let bound = matches!(request.objective, PlannerObjective::StepTime | PlannerObjective::Memory);

@@ -13,7 +13,7 @@ use crate::units::{Bytes, Seconds};
 use super::answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchPhase, SearchShare};
 use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
-use super::launchers::LauncherRules;
+use super::launchers::Launchers;
 use super::lower_bound::LowerBound;
 use super::objective::{Objective, SearchLimits, TokenPace};
 use super::search_space::SearchSpace;
@@ -37,7 +37,7 @@ pub struct PlanSearch {
     /// In what to find the plans that nothing beats too, of days, cost and devices; nothing where they are not asked for.
     pub front: Vec<Objective>,
     /// Launchers of which one is to take the first plan; none where plans are ranked whoever takes them.
-    pub launchers: Vec<LauncherRules>,
+    pub launchers: Launchers,
     /// Whether plans that none of them takes are left out where none takes any.
     pub launched_only: bool,
 }
@@ -84,6 +84,12 @@ struct SearchRun<'a> {
 }
 
 impl PlanSearch {
+    /// A search for so many best plans, whoever takes them.
+    pub fn new(base: Scenario, space: SearchSpace, objective: Objective, limits: SearchLimits, top: usize) -> Self {
+        let launchers = Launchers::default();
+        Self { base, space, objective, limits, top, front: Vec::new(), launchers, launched_only: false }
+    }
+
     /// Whether another search has the same answer: it differs only in what is free where it begins.
     pub fn has_same_answer_as(&self, other: &Self) -> bool {
         let mut base = other.base.clone();
@@ -111,14 +117,15 @@ impl PlanSearch {
         (!answer.plans.is_empty()).then(|| answer.beside_offload_of(&self.base))
     }
 
-    /// Searches plans whoever takes them.
+    /// Searches plans whoever takes them, and tells of them with the rest of what is `told`.
     pub(super) fn run_ranked(
         &self,
         share: &SearchShare,
         evaluator: &Evaluator,
+        told: PlanSearchAnswer,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
     ) -> PlanSearchAnswer {
-        let mut run = SearchRun::new(self, Workers::many(evaluator), share);
+        let mut run = SearchRun { told, ..SearchRun::new(self, Workers::many(evaluator), share) };
         progress(run.answer(false, 0.0));
         if share.part.is_none() && share.known.is_none() && run.find_first_plan(progress) {
             progress(run.answer(false, 0.0));

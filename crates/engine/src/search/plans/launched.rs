@@ -4,7 +4,6 @@ use crate::search::Evaluator;
 
 use super::answer::{EvaluatedPlan, PlanSearchAnswer, SearchPhase, SearchShare};
 use super::branch_and_bound::PlanSearch;
-use super::launchers::LauncherRules;
 
 /// The most plans that are better than the best that a launcher takes.
 const MOST_BEYOND: usize = 3;
@@ -18,64 +17,58 @@ impl PlanSearch {
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
     ) -> PlanSearchAnswer {
-        if self.launchers.is_empty() {
-            return self.run_ranked(share, evaluator, progress);
+        if self.launchers.names.is_empty() {
+            return self.run_ranked(share, evaluator, PlanSearchAnswer::default(), progress);
         }
-        let launched = self.taken();
-        if let Some(launched) = launched {
-            let mut told =
-                |so_far: &PlanSearchAnswer| progress(&PlanSearchAnswer { launched: Some(true), ..so_far.clone() });
-            let taken = launched.run_ranked(share, evaluator, &mut told);
+        let told = |launched: bool| PlanSearchAnswer { launched: Some(launched), ..PlanSearchAnswer::default() };
+        if let Some(launched) = self.taken() {
+            let taken = launched.run_ranked(share, evaluator, told(true), progress);
             if !taken.plans.is_empty() {
-                return self.with_beyond(&taken, share, evaluator, progress);
+                return self.with_beyond(taken, share, evaluator, progress);
             }
             if self.launched_only {
-                return PlanSearchAnswer { launched: Some(true), ..taken };
+                return taken;
             }
         }
         if self.launched_only {
-            return PlanSearchAnswer { exact: true, launched: Some(true), ..PlanSearchAnswer::default() };
+            return PlanSearchAnswer { exact: true, ..told(true) };
         }
-        let mut told =
-            |so_far: &PlanSearchAnswer| progress(&PlanSearchAnswer { launched: Some(false), ..so_far.clone() });
-        let ranked = self.run_ranked(share, evaluator, &mut told);
-        PlanSearchAnswer { launched: Some(false), ..ranked }
+        self.run_ranked(share, evaluator, told(false), progress)
     }
 
     /// The search of plans that a launcher may take; `None` where what is held rules all of them out.
     fn taken(&self) -> Option<Self> {
-        let Self { base, space, .. } = self;
-        let may = |launcher: &&LauncherRules| launcher.lacks(base).into_iter().all(|field| space.is_free(field));
-        let launchers: Vec<LauncherRules> = self.launchers.iter().filter(may).copied().collect();
-        (!launchers.is_empty()).then(|| Self { space: space.launched(&launchers), ..self.clone() })
+        let Self { base, space, launchers, .. } = self;
+        let may = |name| (launchers.lacks)(name, base).into_iter().all(|field| space.is_free(field));
+        let launchers = launchers.only(may);
+        (!launchers.names.is_empty()).then(|| Self { space: space.launched(launchers), ..self.clone() })
     }
 
     /// Plans that a launcher takes, with the better ones that none takes.
     fn with_beyond(
         &self,
-        taken: &PlanSearchAnswer,
+        taken: PlanSearchAnswer,
         share: &SearchShare,
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
     ) -> PlanSearchAnswer {
-        let best = taken.plans.first().map(|best| self.objective.of(best));
+        let (best, exact) = (taken.plans.first().map(|best| self.objective.of(best)), taken.exact);
+        let mut all = PlanSearchAnswer { phase: SearchPhase::Beyond, proven: 1.0, ..taken };
+        if !exact {
+            return all;
+        }
         // What is not better than the best that a launcher takes is left out: plans, their bounds and their kinds.
         let share = SearchShare { known: best, ..share.clone() };
         let search = Self { top: MOST_BEYOND.min(self.top), front: Vec::new(), ..self.clone() };
         let better = |found: &&EvaluatedPlan| best.is_none_or(|best| self.objective.of(found) < best);
-        let joined = |more: &PlanSearchAnswer| PlanSearchAnswer {
-            beyond: more.plans.iter().filter(better).cloned().collect(),
-            counts: more.counts,
-            exact: taken.exact && more.exact,
-            phase: SearchPhase::Beyond,
-            proven: 1.0,
-            launched: Some(true),
-            ..taken.clone()
-        };
-        if !taken.exact {
-            return joined(&PlanSearchAnswer::default());
-        }
-        let more = search.run_ranked(&share, evaluator, &mut |so_far| progress(&joined(so_far)));
-        joined(&more)
+        let more = search.run_ranked(&share, evaluator, PlanSearchAnswer::default(), &mut |so_far| {
+            all.counts = so_far.counts;
+            if all.beyond.len() != so_far.plans.len() || all.beyond.iter().ne(&so_far.plans) {
+                all.beyond.clone_from(&so_far.plans);
+            }
+            progress(&all);
+        });
+        let beyond = more.plans.iter().filter(better).cloned().collect();
+        PlanSearchAnswer { beyond, counts: more.counts, exact: more.exact, ..all }
     }
 }

@@ -8,7 +8,7 @@ use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 use crate::stack::Runs;
 
-use super::launchers::{AnyLauncher, LauncherRules};
+use super::launchers::Launchers;
 
 /// In which order a pipeline passes its stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,14 +79,14 @@ pub struct SearchSpace {
     /// Whether plans may have what their stack lacks. What is held or listed by its values may in any case.
     any_plan: bool,
     /// The launchers of which one has to take what is searched.
-    launchers: AnyLauncher,
+    launchers: Launchers,
 }
 
 impl SearchSpace {
     /// The space with what some launcher may take alone. What is held or listed by its values stays.
     #[must_use]
-    pub(super) fn launched(&self, launchers: &[LauncherRules]) -> Self {
-        Self { launchers: AnyLauncher(launchers.to_vec()), ..self.clone() }
+    pub(super) fn launched(&self, launchers: Launchers) -> Self {
+        Self { launchers, ..self.clone() }
     }
 
     /// Whether a launcher may take a job's plans with a value of a field.

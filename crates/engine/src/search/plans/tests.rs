@@ -45,16 +45,7 @@ fn search(base: Scenario, objective: Objective, over: &[&str]) -> PlanSearch {
     for axis in over {
         space.vary(axis.parse::<Axis>().expect(axis));
     }
-    PlanSearch {
-        base,
-        space,
-        objective,
-        limits: SearchLimits::default(),
-        top: 3,
-        front: Vec::new(),
-        launchers: Vec::new(),
-        launched_only: false,
-    }
+    PlanSearch::new(base, space, objective, SearchLimits::default(), 3)
 }
 
 fn answer(search: &PlanSearch, threads: usize) -> PlanSearchAnswer {
@@ -165,18 +156,18 @@ fn assert_best(search: &PlanSearch) {
 }
 
 /// A launcher that has no shares of recompute, whatever stands beside them, and takes one sequence at a time.
-fn launcher(name: &'static str) -> LauncherRules {
-    fn lacks(name: &str, plan: &Scenario) -> Vec<Field> {
+fn launcher(name: &'static str) -> Launchers {
+    fn lacks(name: &'static str, plan: &Scenario) -> Vec<Field> {
         let share = matches!(plan.plan.recompute, Recompute::Share(_)).then_some(Field::Recompute);
         let several = (plan.plan.micro_batch > 1).then_some(Field::MicroBatch);
         let never = (name == "never").then_some(Field::Precision);
         share.into_iter().chain(several).chain(never).collect()
     }
-    LauncherRules {
-        name,
-        takes: |name, plan| lacks(name, plan).is_empty(),
+    Launchers {
+        names: vec![name],
+        take: |names, plan| names.iter().any(|name| lacks(name, plan).is_empty()),
         lacks,
-        lacks_alone: |_, plan, field| field == Field::Recompute && matches!(plan.plan.recompute, Recompute::Share(_)),
+        lack_alone: |_, plan, field| field == Field::Recompute && matches!(plan.plan.recompute, Recompute::Share(_)),
     }
 }
 
@@ -188,22 +179,22 @@ fn the_first_plan_is_the_best_that_a_launcher_takes() {
     let mut beyond = 0;
     for memory in [0.1, 0.2, 0.3, 1.0] {
         let plain = search(base(4, memory), Objective::Throughput, &over);
-        let asked = PlanSearch { launchers: vec![launcher("some")], ..plain.clone() };
+        let asked = PlanSearch { launchers: launcher("some"), ..plain.clone() };
         let (found, all) = (answer(&asked, 2), brute_force(&plain));
         let fitting = || all.iter().map(|(_, found)| found).filter(|found| found.summary.fits);
         let score = |found: &EvaluatedPlan| plain.objective.of(found)[0];
         let least = |taken: bool| {
-            let these = fitting().filter(|found| !taken || asked.launchers[0].takes(&found.scenario));
+            let these = fitting().filter(|found| !taken || asked.launchers.take(&found.scenario));
             these.map(score).fold(f64::INFINITY, f64::min)
         };
         let first = found.plans.first().expect("a plan that fits");
         assert_eq!((score(first), found.launched), (least(true), Some(true)), "memory x {memory}");
-        assert!(found.plans.iter().all(|found| asked.launchers[0].takes(&found.scenario)));
+        assert!(found.plans.iter().all(|found| asked.launchers.take(&found.scenario)));
         assert!(found.beyond.iter().all(|found| score(found) < score(first)));
-        assert!(found.beyond.iter().all(|found| !asked.launchers[0].takes(&found.scenario)));
+        assert!(found.beyond.iter().all(|found| !asked.launchers.take(&found.scenario)));
         assert!((found.beyond.first().map_or(score(first), score) - least(false)).abs() == 0.0, "memory x {memory}");
         beyond += found.beyond.len();
-        let never = PlanSearch { launchers: vec![launcher("never")], ..plain.clone() };
+        let never = PlanSearch { launchers: launcher("never"), ..plain.clone() };
         let strict = answer(&PlanSearch { launched_only: true, ..never.clone() }, 2);
         assert!(strict.plans.is_empty() && strict.beyond.is_empty(), "memory x {memory}");
         let held = answer(&never, 2);
