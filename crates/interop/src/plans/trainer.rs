@@ -13,7 +13,7 @@ use super::draft::PlanDraft;
 use super::fine_tuners;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
@@ -392,6 +392,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead(
             Field::Precision,
