@@ -152,7 +152,7 @@ MEGATRON_ARGS=(
 )";
     assert_eq!(lines("megatron", plan), expected.lines().collect::<Vec<_>>());
     // Four copies of shards over 16 of 64 ranks; FSDP wants its own connections.
-    let fsdp = lines("megatron", "--devices 64 --strategy hsdp --shard 16").join("\n");
+    let fsdp = lines("megatron", "--devices 64 --strategy mics --shard 16").join("\n");
     assert_contains(
         &fsdp,
         &[

@@ -9,9 +9,12 @@ use shardscope_engine::text::printable;
 
 use super::super::draft::PlanDraft;
 use super::super::settings::{Setting, ToolSettings};
+use super::super::table::OFF;
 use super::super::writer::Line;
 use super::on;
-use super::shape::{CONFIG, count};
+
+/// The way out where arguments do not say the model.
+pub(super) const CONFIG: &str = "name the model by --model ID or --model config.json";
 
 /// Arguments that are read here, tables of sizes apart.
 const NAMES: [&str; 11] = [
@@ -78,6 +81,25 @@ const DELTA_NETS: [Count<GatedDeltaNet>; 6] = [
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let sizes = SIZES.map(|(name, ..)| name).into_iter().chain(INDEXER.map(|(name, ..)| name));
     NAMES.into_iter().chain(sizes).chain(DELTA_NETS.map(|(name, ..)| name))
+}
+
+/// A size of the model; `None` where it is off or absent.
+pub(super) fn count(
+    settings: &mut ToolSettings,
+    draft: &mut PlanDraft,
+    name: &str,
+    field: &str,
+) -> Result<Option<u32>, Problem> {
+    let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
+        return Ok(None);
+    };
+    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
+    let text = setting.text.trim_start_matches('[').trim_end_matches(']');
+    let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
+        return Err(Problem::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
+    };
+    draft.report.take(&format!("model.{field}"), count, &setting.place);
+    Ok(Some(count))
 }
 
 /// The experts of a model of so many layers.

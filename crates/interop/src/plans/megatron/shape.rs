@@ -11,15 +11,14 @@ use shardscope_engine::scenario::Field;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, only};
-use super::{on, parts};
+use super::on;
+use super::parts::{self, CONFIG, count};
 
 /// Arguments that say of a model what no shape here has.
 const KEYS: &[ToolKey] = &[
     only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
 ];
-
-pub(super) const CONFIG: &str = "name the model by --model ID or --model config.json";
 
 /// Vocabularies of the tokenizers that bring their own.
 const TOKENIZERS: [(&str, u32); 3] =
@@ -100,8 +99,6 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let pattern = pattern(settings, draft)?;
     // The pattern's own length, whatever is said beside it.
     let layers = pattern.as_ref().map(LayerPattern::layers).or(layers).ok_or_else(|| missing("num-layers"))?;
-    let mut count = |name: &str, field: &str| self::count(settings, draft, name, field);
-    let vocab = if padded.is_none() { count("vocab_size", "vocab")? } else { None };
     let experts = parts::experts(settings, draft, layers)?;
     let latent = parts::latent(settings, draft)?;
     let (indexer, delta_net) = parts::variant(settings, draft)?;
@@ -115,10 +112,9 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let free = on(settings, "disable_bias_linear").is_some()
         || settings.take("add_bias_linear").is_some_and(|it| it.text == "False");
     let tied = on(settings, "untie_embeddings_and_output_weights").is_none();
-    let window = on(settings, "window_size");
     let vocab = match padded {
         Some(padded) => padded,
-        None => padded_vocabulary(vocab, settings, draft)?,
+        None => padded_vocabulary(settings, draft)?,
     };
     let sequence = draft.count(Field::Sequence).unwrap_or(2048);
     let positions = if learned { Positions::Learned } else { Positions::Computed };
@@ -154,7 +150,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         output_gate: on(settings, OUTPUT_GATE).is_some(),
         value_head: None,
         values_are_keys: false,
-        window: window.and_then(|window| attention_window(&window.text)),
+        window: on(settings, "window_size").and_then(|window| attention_window(&window.text)),
         delta_net,
         experts,
         mtp_layers: 0,
@@ -214,25 +210,6 @@ fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A size of the model; `None` where it is off or absent.
-pub(super) fn count(
-    settings: &mut ToolSettings,
-    draft: &mut PlanDraft,
-    name: &str,
-    field: &str,
-) -> Result<Option<u32>, Problem> {
-    let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
-        return Ok(None);
-    };
-    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
-    let text = setting.text.trim_start_matches('[').trim_end_matches(']');
-    let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
-        return Err(Problem::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
-    };
-    draft.report.take(&format!("model.{field}"), count, &setting.place);
-    Ok(Some(count))
-}
-
 /// `(4096, 0)` looks back over 4096 tokens.
 fn attention_window(text: &str) -> Option<AttentionWindow> {
     let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
@@ -240,7 +217,8 @@ fn attention_window(text: &str) -> Option<AttentionWindow> {
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
-fn padded_vocabulary(vocab: Option<u32>, settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
+fn padded_vocabulary(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
+    let vocab = count(settings, draft, "vocab_size", "vocab")?;
     let multiple =
         settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
     let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));
