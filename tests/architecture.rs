@@ -144,12 +144,15 @@ fn each_library_has_its_place() {
     judge(source::product().iter().flat_map(misplaced));
 }
 
-/// What stands at the top level: the program's own folders, and what cargo, git and CI need.
+/// What stands at the top level: the program's own folders, and what cargo, git, CI and those who cite it need.
 #[test]
 fn the_top_level_holds_what_belongs_there() {
     const TOP: &[&str] = &[
         ".ci",
+        ".github",
         ".gitignore",
+        "CHANGELOG.md",
+        "CITATION.cff",
         "CONTRIBUTING.md",
         "Cargo.lock",
         "Cargo.toml",
