@@ -110,7 +110,8 @@ const FILES: &[&str] = &[
     "shardscope::config",
     "shardscope::term",
 ];
-const THREADS: &[&str] = &["shardscope_engine::search", "shardscope::app", "shardscope::term", "shardscope::cli"];
+const THREADS: &[&str] =
+    &["shardscope_engine::search", "shardscope::app", "shardscope::term", "shardscope::cli", "shardscope_python"];
 const CLOCK: &[&str] = &["shardscope::app", "shardscope::term", "shardscope::cli"];
 /// A pipe is waited for as long as it is worth.
 const WAITING: &[&str] = &["shardscope_library::disk", "shardscope::app", "shardscope::term", "shardscope::cli"];

@@ -12,7 +12,7 @@ use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportErr
 use shardscope_library::disk::{InputKind, OpenInput};
 
 use crate::raised::{Raises, problems, wrong};
-use crate::scenario::{Scenario, keywords};
+use crate::scenario::{PyScenario, keywords};
 use crate::shelf::library;
 
 fn open(file: &Path, kind: InputKind) -> std::io::Result<OpenInput> {
@@ -26,7 +26,7 @@ pub(crate) fn read<'py>(
     py: Python<'py>,
     files: Vec<PathBuf>,
     fields: Option<&Bound<'py, pyo3::types::PyDict>>,
-) -> Raises<(Scenario, Bound<'py, PyAny>)> {
+) -> Raises<(PyScenario, Bound<'py, PyAny>)> {
     let raised = |error: ImportError| match error {
         ImportError::Refused(found) => problems(py, &found),
         unreadable @ ImportError::Unreadable(..) => wrong(py, unreadable.lines().join("\n")),
@@ -38,13 +38,13 @@ pub(crate) fn read<'py>(
     let imported = opened.import(&options.collect::<Vec<_>>(), context).map_err(raised)?;
     let Foreign::Plan(plan) = &imported.made else { return Err(wrong(py, "it is no launcher's plan")) };
     let report = serde_json::to_value(&imported.report).map_err(|error| wrong(py, error))?;
-    Ok((Scenario::of_file(py, &plan.scenario)?, pythonize(py, &report)?))
+    Ok((PyScenario::of_file(py, &plan.scenario)?, pythonize(py, &report)?))
 }
 
 /// The least chance of fitting that counts as safe, and single changes with each of which a scenario fits as safely: in words, and
 /// as scenarios.
 #[pyfunction]
-pub(crate) fn would_fit(py: Python<'_>, of: &Scenario) -> Raises<(f64, Vec<(String, Scenario)>)> {
+pub(crate) fn would_fit(py: Python<'_>, of: &PyScenario) -> Raises<(f64, Vec<(String, PyScenario)>)> {
     let found = py.detach(|| fix(of.engine(), &mut Workspace::default()));
     let mut ways = Vec::new();
     for edit in found.map(|found| found.0).unwrap_or_default() {

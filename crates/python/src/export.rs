@@ -7,12 +7,13 @@ use shardscope_interop::export::{ExportForm, ExportedFiles};
 use shardscope_interop::plans::JobWishes;
 
 use crate::raised::{Raises, problems, wrong};
-use crate::scenario::Scenario;
+use crate::scenario::PyScenario;
 
-/// The files of a plan, by name; what the launcher does otherwise than planned; and the plan that they hold.
+/// The files of a plan by the words of `export --to`, by name; what the launcher does otherwise than planned; and the plan that they hold.
+#[pyfunction]
 pub(crate) fn export<'py>(
     py: Python<'py>,
-    of: &Scenario,
+    of: &PyScenario,
     tool: &str,
     version: Option<&str>,
     nearest: bool,

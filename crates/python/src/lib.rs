@@ -21,10 +21,11 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<scenario::Scenario>()?;
-    module.add_class::<search::Search>()?;
-    module.add_class::<sweep::Sweep>()?;
+    module.add_class::<scenario::PyScenario>()?;
+    module.add_class::<search::PySearch>()?;
+    module.add_class::<sweep::PySweep>()?;
     module.add_function(wrap_pyfunction!(scenario::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(export::export, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::fields, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::metrics, module)?)?;

@@ -21,9 +21,9 @@ use crate::raised::{Raises, problems, wrong};
 use crate::shelf::library;
 
 /// A job: model, cluster, software stack and plan. It never changes.
-#[pyclass(frozen, module = "shardscope")]
+#[pyclass(frozen, name = "Scenario", module = "shardscope")]
 #[derive(Clone)]
-pub(crate) struct Scenario {
+pub(crate) struct PyScenario {
     opened: Opened,
     /// Fields that keywords said, which searches hold.
     pub(crate) given: Vec<Field>,
@@ -65,7 +65,7 @@ fn toml_of(py: Python<'_>, document: &Bound<'_, PyAny>) -> Raises<String> {
 }
 
 #[pymethods]
-impl Scenario {
+impl PyScenario {
     #[new]
     #[pyo3(signature = (base = None, /, **fields))]
     fn new(py: Python<'_>, base: Option<&Bound<'_, PyAny>>, fields: Option<&Bound<'_, PyDict>>) -> Raises<Self> {
@@ -132,18 +132,6 @@ impl Scenario {
         runs_in(self.engine())
     }
 
-    /// What a launcher takes, by the word of `export --to`.
-    #[pyo3(signature = (tool, version = None, nearest = false))]
-    fn export<'py>(
-        &self,
-        py: Python<'py>,
-        tool: &str,
-        version: Option<&str>,
-        nearest: bool,
-    ) -> Raises<Bound<'py, PyDict>> {
-        crate::export::export(py, self, tool, version, nearest)
-    }
-
     fn __eq__(&self, other: &Self) -> bool {
         self.engine() == other.engine()
     }
@@ -156,7 +144,7 @@ impl Scenario {
     }
 }
 
-impl Scenario {
+impl PyScenario {
     pub(crate) const fn engine(&self) -> &engine::Scenario {
         &self.opened.scenario
     }
@@ -211,7 +199,7 @@ fn named(found: Vec<Problem>) -> Vec<Problem> {
 
 /// Every figure of a scenario, as `eval --format json` has them.
 #[pyfunction]
-pub(crate) fn evaluate<'py>(py: Python<'py>, scenario: &Scenario) -> Raises<Bound<'py, PyAny>> {
+pub(crate) fn evaluate<'py>(py: Python<'py>, scenario: &PyScenario) -> Raises<Bound<'py, PyAny>> {
     let figures = py.detach(|| {
         let (job, library) = (scenario.engine(), library());
         let mut workspace = Workspace::default();

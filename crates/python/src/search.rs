@@ -17,13 +17,13 @@ use shardscope_report::figures::Figure;
 
 use crate::raised::{Raises, problems, wrong};
 use crate::running::PATIENCE;
-use crate::scenario::Scenario;
+use crate::scenario::PyScenario;
 use crate::shelf::pool;
 
 /// A search in a thread of its own. Dropped, it ends.
-#[pyclass(frozen, module = "shardscope")]
-pub(crate) struct Search {
-    base: Scenario,
+#[pyclass(frozen, name = "Search", module = "shardscope")]
+pub(crate) struct PySearch {
+    base: PyScenario,
     cancel: Cancel,
     running: Mutex<Running>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Wishes {
 }
 
 /// The search that is asked for.
-fn question(py: Python<'_>, of: &Scenario, wishes: &Wishes) -> Raises<PlanSearch> {
+fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> Raises<PlanSearch> {
     let base = of.engine().clone();
     let field = |word: &String| {
         let flag = word.replace('_', "-");
@@ -106,7 +106,7 @@ fn question(py: Python<'_>, of: &Scenario, wishes: &Wishes) -> Raises<PlanSearch
 
 /// Begins a search.
 #[pyfunction]
-pub(crate) fn search(py: Python<'_>, of: &Scenario, wishes: Wishes) -> Raises<Search> {
+pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> Raises<PySearch> {
     let search = question(py, of, &wishes)?;
     let (cancel, pool) = (Cancel::default(), pool(py)?);
     let (send, found) = channel();
@@ -128,7 +128,7 @@ pub(crate) fn search(py: Python<'_>, of: &Scenario, wishes: Wishes) -> Raises<Se
         }
     });
     let running = Mutex::new(Running { found, thread: Some(thread), answer: None });
-    Ok(Search { base: of.clone(), cancel, running })
+    Ok(PySearch { base: of.clone(), cancel, running })
 }
 
 fn run(search: &PlanSearch, pool: &Pool, cancel: &Cancel, tell: &mut dyn FnMut(&PlanSearchAnswer)) -> PlanSearchAnswer {
@@ -136,13 +136,13 @@ fn run(search: &PlanSearch, pool: &Pool, cancel: &Cancel, tell: &mut dyn FnMut(&
 }
 
 #[pymethods]
-impl Search {
+impl PySearch {
     fn __iter__(of: PyRef<'_, Self>) -> PyRef<'_, Self> {
         of
     }
 
     /// The next plan that is better than all before it; the iterator ends when nothing can be better.
-    fn __next__(&self, py: Python<'_>) -> Raises<Option<Scenario>> {
+    fn __next__(&self, py: Python<'_>) -> Raises<Option<PyScenario>> {
         loop {
             let waited = py.detach(|| self.running().found.recv_timeout(PATIENCE));
             match waited {
@@ -163,14 +163,14 @@ impl Search {
     }
 
     /// The best plans, best first, so many as were asked for; waits for the end of the search.
-    fn plans(&self, py: Python<'_>) -> Raises<Vec<Scenario>> {
+    fn plans(&self, py: Python<'_>) -> Raises<Vec<PyScenario>> {
         self.wait(py)?;
         let plans: Vec<_> = self.answer(|answer| answer.plans.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
     }
 
     /// Better plans than the first, which no launcher takes; waits for the end of the search.
-    fn beyond(&self, py: Python<'_>) -> Raises<Vec<Scenario>> {
+    fn beyond(&self, py: Python<'_>) -> Raises<Vec<PyScenario>> {
         self.wait(py)?;
         let plans: Vec<_> = self.answer(|answer| answer.beyond.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
@@ -183,7 +183,7 @@ impl Search {
     }
 }
 
-impl Search {
+impl PySearch {
     fn running(&self) -> std::sync::MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,7 +212,7 @@ impl Search {
     }
 }
 
-impl Drop for Search {
+impl Drop for PySearch {
     fn drop(&mut self) {
         self.cancel.cancel();
     }

@@ -14,21 +14,21 @@ use shardscope_report::figures::{Figure, METRICS, metric};
 
 use crate::raised::{Raises, problems, wrong};
 use crate::running::interruptible;
-use crate::scenario::Scenario;
+use crate::scenario::PyScenario;
 use crate::shelf::pool;
 
 /// A map that was computed.
-#[pyclass(frozen, module = "shardscope")]
-pub(crate) struct Sweep {
-    base: Scenario,
+#[pyclass(frozen, name = "Sweep", module = "shardscope")]
+pub(crate) struct PySweep {
+    base: PyScenario,
     map: search::Sweep,
     metrics: Vec<Figure>,
-    cells: Cells,
+    cells: SweptCells,
 }
 
 /// The figures of all cells, row by row.
 #[derive(Default)]
-struct Cells {
+struct SweptCells {
     /// A list for each metric; NaN where there is no such figure.
     values: Vec<Vec<f64>>,
     fits: Vec<bool>,
@@ -54,11 +54,11 @@ fn figures(py: Python<'_>, of: &search::Sweep, words: &[String]) -> Raises<Vec<F
 #[pyfunction]
 pub(crate) fn sweep(
     py: Python<'_>,
-    of: &Scenario,
+    of: &PyScenario,
     axes: [String; 2],
     metrics: Vec<String>,
     tune: bool,
-) -> Raises<Sweep> {
+) -> Raises<PySweep> {
     let [x, y] = axes;
     let (x, y) = (of.axis(py, &x)?, of.axis(py, &y)?);
     if x.field == y.field {
@@ -66,7 +66,7 @@ pub(crate) fn sweep(
     }
     let map = search::Sweep { base: of.engine().clone(), x, y, tune };
     let metrics = figures(py, &map, &metrics)?;
-    let cells = Mutex::new(Cells::empty(map.len(), metrics.len()));
+    let cells = Mutex::new(SweptCells::empty(map.len(), metrics.len()));
     let pool = pool(py)?;
     interruptible(py, |cancel| {
         map.run(&Evaluator::new(pool, cancel), 0, &|index, cell| {
@@ -80,10 +80,10 @@ pub(crate) fn sweep(
             cells.lock().unwrap_or_else(PoisonError::into_inner).put(index, &cell, &values);
         })
     })?;
-    Ok(Sweep { base: of.clone(), map, metrics, cells: cells.into_inner().unwrap_or_else(PoisonError::into_inner) })
+    Ok(PySweep { base: of.clone(), map, metrics, cells: cells.into_inner().unwrap_or_else(PoisonError::into_inner) })
 }
 
-impl Cells {
+impl SweptCells {
     fn empty(cells: usize, metrics: usize) -> Self {
         let nothing = vec![f64::NAN; cells];
         Self { values: vec![nothing; metrics], fits: vec![false; cells], impossible: BTreeMap::new() }
@@ -101,7 +101,7 @@ impl Cells {
 }
 
 #[pymethods]
-impl Sweep {
+impl PySweep {
     /// The words of its axes, across and down.
     #[getter]
     fn axes(&self) -> [&'static str; 2] {
@@ -136,7 +136,7 @@ impl Sweep {
     }
 
     /// The scenario of a cell, tuned where the map is.
-    fn scenario(&self, py: Python<'_>, index: usize) -> Raises<Scenario> {
+    fn scenario(&self, py: Python<'_>, index: usize) -> Raises<PyScenario> {
         if index >= self.map.len() {
             return Err(pyo3::exceptions::PyIndexError::new_err("the map has no such cell"));
         }

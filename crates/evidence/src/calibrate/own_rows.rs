@@ -16,7 +16,7 @@ use super::{Evaluate, FitOptions, Fitted, calibrate, write};
 pub struct FittedRows {
     /// The calibration that was fitted.
     pub id: String,
-    /// The fit.
+    /// What the rows tell of its constants.
     pub fitted: Fitted,
     /// The rows that it is of.
     pub cases: Vec<Case>,

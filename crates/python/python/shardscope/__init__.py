@@ -237,7 +237,7 @@ def export(
 ) -> Export:
     """A plan as another tool takes it, by the words of `export --to`. What the tool lacks raises `Error`, unless the nearest plan
     that it has is wanted."""
-    return Export(**scenario.export(tool, version, nearest))
+    return Export(**_native.export(scenario, tool, version, nearest))
 
 
 def _tables(rows: typing.Union[Rows, typing.Sequence[Rows]]) -> list[tuple[str, str]]:
