@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of tests ends the test")]
 
 mod circles;
+mod face;
 mod shape;
 mod source;
 
