@@ -208,7 +208,9 @@ impl View for CompareView {
 
     fn renew(&mut self, context: &Context) {
         let columns = columns(context);
-        let why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b]));
+        // A choice between two of several would be none.
+        let alone = columns.len() == 2;
+        let why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b], alone));
         let letters: Vec<String> = columns.iter().map(ComparedColumn::letter).collect();
         self.unknown = with_sides(&columns, &letters, unknown);
         self.why = with_sides(&columns, &letters, verdicts)
@@ -234,8 +236,9 @@ fn table(context: &Context, to: impl FnOnce(String) -> Command) -> Vec<Effect> {
     vec![Effect::Run(to(with_sides(&columns, &names, comparison)))]
 }
 
-/// Sentences on two columns: how they differ, what makes one slower, and whether their batches are alike.
-fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
+/// Sentences on two columns: which to choose where there are no others, what makes one slower, and whether their batches are
+/// alike.
+fn why(one: &ComparedColumn, other: &ComparedColumn, alone: bool) -> Option<String> {
     let [first, second] = [one, other].map(ComparedColumn::letter);
     let a = Side { name: &first, scenario: one.scenario, evaluation: one.evaluation? };
     let b = Side { name: &second, scenario: other.scenario, evaluation: other.evaluation? };
@@ -245,7 +248,7 @@ fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
         }
         _ => String::new(),
     };
-    let choice = choice(a, b).map_or_else(String::new, |choice| format!("{choice}. "));
+    let choice = choice(a, b).filter(|_| alone).map_or_else(String::new, |choice| format!("{choice}. "));
     Some(format!("{choice}{}{batch}", sentence(a, b)))
 }
 

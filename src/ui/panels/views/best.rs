@@ -198,8 +198,8 @@ fn status(app: &App) -> String {
     }
 }
 
-/// Columns that the names of launchers have at least: `  accelerate`.
-const LEAST_NAMES: usize = 12;
+/// Columns that the names of launchers have at least: `  accelerate…`.
+const LEAST_NAMES: usize = 13;
 
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
@@ -236,7 +236,8 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
         PlanColumn::Pipeline | PlanColumn::Spare | PlanColumn::Fits => Aligned::Right(7),
-        PlanColumn::Cost | PlanColumn::Against => Aligned::Right(12),
+        PlanColumn::Cost => Aligned::Right(12),
+        PlanColumn::Against => Aligned::Right(11),
         PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
     };
     shown.iter().map(set).collect()
