@@ -39,7 +39,7 @@ fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let best = &app.views.best;
     let mut over = question(app, theme, inside.width);
     let framed =
-        TableView { title: format!("Best plans{}", outdated(app)), notes: vec![proven(best)], ..TableView::default() };
+        TableView { title: format!("Best plans{}", outdated(app)), notes: notes(best), ..TableView::default() };
     if best.answer().plans.is_empty() {
         return TableView { over, instead: Some(nothing(app)), ..framed };
     }
@@ -81,6 +81,14 @@ fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     // Between two parts stands a mark.
     let rest = joined(parts.into_iter().skip(first.spans.len().div_ceil(2)), theme, width);
     [first, rest].into_iter().filter(|line| !line.spans.is_empty()).collect()
+}
+
+/// The progress of the search in forms for more and less room.
+fn notes(best: &BestView) -> Vec<String> {
+    let proof = best.answer().proven;
+    let gap = (proof > 0.0 && proof < 1.0).then(|| format!("{}, gap {}", so_far(best), percent(1.0 - proof)));
+    let short = if best.is_complete() { "optimal in this model".to_owned() } else { so_far(best) };
+    std::iter::once(proven(best)).chain(gap.filter(|_| !best.is_complete())).chain([short]).collect()
 }
 
 /// The progress of the search, and the bound that is proven.
