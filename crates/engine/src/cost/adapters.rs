@@ -248,8 +248,6 @@ pub(super) struct KeptInputs {
     pub second: f64,
     /// Copies of attention's output beside the one that its kernel keeps.
     pub beside_core: f64,
-    /// Channels that adapters put between their matrices, in the storage format.
-    pub ranks: f64,
 }
 
 /// Elements of an input in backward: both gradients are read, their sum is written.
@@ -263,11 +261,9 @@ impl Rates<'_> {
     /// The inputs of a part's matrices that autograd keeps; all of them where the matrices are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, part: LayerPart) -> KeptInputs {
         if self.scenario.differentiated(kind) == Differentiated::All {
-            return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };
+            return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0 };
         }
         let all: Vec<LayerMatrix> = adapters(self.scenario, kind).filter(|one| one.part == part).collect();
-        let rank = f64::from(self.scenario.plan.tuning.rank);
-        let met: f64 = all.iter().map(|adapter| adapter.active as f64).sum();
         let [second, first] =
             [true, false].map(|last| all.iter().filter(|one| (one.role == MatrixRole::Last) == last).count() as f64);
         // An input in the storage format serves all adapters, a cast one that which cast it.
@@ -275,22 +271,16 @@ impl Rates<'_> {
         let (share, is_shared) = (own / storage, own == storage);
         let copies = |adapters: f64| if is_shared { adapters.min(1.0) } else { adapters * share };
         let beside_core = if is_shared { 0.0 } else { copies(second) };
-        KeptInputs { first: copies(first), second: copies(second), beside_core, ranks: rank * met * share }
+        KeptInputs { first: copies(first), second: copies(second), beside_core }
     }
 
     /// Bytes per element of adapters and of what they compute.
-    fn adapter_bytes(&self) -> Bytes {
+    pub(super) fn adapter_bytes(&self) -> Bytes {
         self.scenario.stack.adapter_format.map_or_else(|| self.storage(), |format| Bytes::new(format.bytes()))
     }
 
-    /// Time of the adapters in a part of a layer: their two products, each with all gradients, and what scales the result
-    /// and adds it to the frozen product.
-    pub(super) fn adapter_times(&self, kind: LayerKind, part: LayerPart) -> PassTimes {
-        let beside = adapters(self.scenario, kind).filter(|one| one.part == part);
-        beside.fold(PassTimes::default(), |sum, one| sum + self.adapter_time(self.matrix_product(&one)))
-    }
-
-    /// Time of the adapter beside a product.
+    /// Time of the adapter beside a product: its two products, each with all gradients, and what scales the result and adds it
+    /// to the frozen product.
     pub(super) fn adapter_time(&self, beside: MatrixProduct) -> PassTimes {
         let (storage, own) = (self.storage(), self.adapter_bytes());
         let cast = if own == storage { Bytes::ZERO } else { storage + own };

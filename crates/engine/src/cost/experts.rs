@@ -39,13 +39,6 @@ pub(super) struct ExchangeCasts {
     pub experts: PerDirection<DeviceTime>,
 }
 
-impl ExchangeCasts {
-    /// Device time of all casts in each direction.
-    pub fn sum(&self) -> PerDirection<DeviceTime> {
-        PerDirection::from_fn(|direction| *self.tokens.get(direction) + *self.experts.get(direction))
-    }
-}
-
 impl Rates<'_> {
     /// Whether a layer's experts have a mesh of their own: are divided over other ranks than the rest of it.
     pub(crate) fn has_expert_mesh(&self, kind: LayerKind) -> bool {

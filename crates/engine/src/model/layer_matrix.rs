@@ -13,11 +13,6 @@ pub enum LayerPart {
     Routed,
 }
 
-impl LayerPart {
-    /// All parts.
-    pub const ALL: [Self; 3] = [Self::Mixer, Self::Plain, Self::Routed];
-}
-
 /// The place of a matrix in its part. Tensor ranks divide the first ones by columns and the last one by rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixRole {
@@ -44,6 +39,9 @@ pub struct LayerMatrix {
     pub matrix: Matrix,
     /// Numbers of the bias that is added to the product.
     pub bias: u64,
+    /// Numbers that a token leaves for backward between the product and what follows it in the part: the product's output,
+    /// and what is made of it; none of a last matrix, whose output joins the residual stream.
+    pub left: u64,
     /// Matrices side by side in it that a runtime keeps one by one.
     pub joined: u64,
     /// How many of them the layer has.
@@ -53,6 +51,22 @@ pub struct LayerMatrix {
 }
 
 impl LayerMatrix {
+    /// One matrix without a bias, whose output alone is left.
+    pub(super) const fn new(name: &'static str, part: LayerPart, role: MatrixRole, matrix: Matrix) -> Self {
+        let left = if matches!(role, MatrixRole::Last) { 0 } else { matrix.output };
+        Self { name, part, role, whole: false, matrix, bias: 0, left, joined: 1, count: 1, active: 1 }
+    }
+
+    /// A matrix before a mixer's core.
+    pub(super) const fn of_mixer(name: &'static str, role: MatrixRole, matrix: Matrix) -> Self {
+        Self::new(name, LayerPart::Mixer, role, matrix)
+    }
+
+    /// Whether it narrows tokens for experts or widens them again, with no activation function between.
+    pub(crate) fn narrows(&self) -> bool {
+        self.whole && self.part == LayerPart::Plain
+    }
+
     /// Weights of all that the layer has.
     pub fn weights(&self) -> u64 {
         self.count * self.matrix.parameters()

@@ -1,7 +1,7 @@
 //! The matrices of a layer, each once: its parameters, time, kernels, adapters, flop and repeats are sums over them. Not for
 //! norms and convolutions, nor for a router, which are no products of the storage format.
 
-use super::{Biases, LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, Mixer, Mlps, Model};
+use super::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, Mlps, Model};
 
 impl Model {
     /// The matrices of a layer of a kind: those of the mixer, of experts, and of the MLPs beside these.
@@ -9,24 +9,9 @@ impl Model {
         self.mixer_matrices(kind).chain(self.mlp_matrices(kind))
     }
 
-    fn mixer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
-        let Biases { qkv, projection, .. } = self.biases();
-        let biased = self.recurrence(kind).is_none();
-        let (names, whole) = (self.input_names(kind), self.replicated_inputs(kind));
-        let first_bias = if qkv && biased { self.qkv_biases(kind) } else { 0 };
-        let of_mixer = |name: &'static str, role: MatrixRole, matrix: Matrix| {
-            let part = LayerPart::Mixer;
-            LayerMatrix { name, part, role, whole: false, matrix, bias: 0, joined: 1, count: 1, active: 1 }
-        };
-        let inputs = self.attention_inputs(kind).zip(names).enumerate().map(move |(place, (matrix, name))| {
-            let (role, bias) = if place == 0 { (MatrixRole::First, first_bias) } else { (MatrixRole::Expansion, 0) };
-            LayerMatrix { whole: place < whole, bias, ..of_mixer(name, role, matrix) }
-        });
-        let last = self.projection(kind).map(|matrix| {
-            let bias = if projection && biased { matrix.output } else { 0 };
-            LayerMatrix { bias, ..of_mixer("output projection", MatrixRole::Last, matrix) }
-        });
-        inputs.chain(last)
+    pub(super) fn mixer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
+        let [first, second, third] = self.mixer_inputs(kind);
+        [first, second, third, self.projection(kind)].into_iter().flatten()
     }
 
     /// The matrices of a layer's MLPs and experts.
@@ -40,19 +25,6 @@ impl Model {
         match part {
             LayerPart::Mixer => self.mixer_matrices(kind).map(|one| of(&one)).sum(),
             _ => self.mlp_matrices(kind).filter(|one| one.part == part).map(|one| of(&one)).sum(),
-        }
-    }
-
-    /// What the products before a mixer's core give.
-    fn input_names(&self, kind: LayerKind) -> [&'static str; 3] {
-        match (kind.mixer, self.latent) {
-            _ if kind.has_narrow_gates(self) => ["queries, keys, values and narrow gates", "decays", "output gate"],
-            (Mixer::Mamba, _) => ["gates, inputs, B, C and steps", "", ""],
-            (Mixer::DeltaNet, _) => ["queries, keys, values and gates", "", ""],
-            (_, Some(latent)) if latent.query.is_none() => ["queries and compressed keys", "keys and values", ""],
-            (_, Some(_)) => ["compressed queries and keys", "queries", "keys and values"],
-            (_, None) if self.output_gate => ["queries, gate, keys and values", "", ""],
-            (_, None) => ["queries, keys and values", "", ""],
         }
     }
 }
@@ -73,7 +45,7 @@ impl Mlps {
         let part = if routed { LayerPart::Routed } else { LayerPart::Plain };
         let of = |name, role, matrix: Matrix, joined| {
             let bias = if biased { matrix.output } else { 0 };
-            LayerMatrix { name, part, role, whole: narrows, matrix, bias, joined, count, active }
+            LayerMatrix { whole: narrows, bias, joined, count, active, ..LayerMatrix::new(name, part, role, matrix) }
         };
         let joined = if gated && !narrows { 2 } else { 1 };
         [of(names[0], MatrixRole::First, up, joined), of(names[1], MatrixRole::Last, down, 1)]

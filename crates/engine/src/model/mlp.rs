@@ -120,14 +120,6 @@ impl Model {
         self.experts.and_then(|experts| experts.latent).unwrap_or(self.hidden)
     }
 
-    /// Columns of a layer's first matrices, and rows of its second ones behind an activation function, that a token meets: of
-    /// the MLPs that a router chooses, or of the others.
-    pub(crate) fn mlp_widths(&self, kind: LayerKind, routed: bool) -> [f64; 2] {
-        let met = || self.mlps(kind).filter(|mlps| mlps.routed == routed);
-        let sum = |of: fn(&Mlps) -> u64| met().map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
-        [sum(|mlps| mlps.up.output), sum(|mlps| if mlps.narrows { 0 } else { mlps.down.input })]
-    }
-
     /// A width of its MLPs that a number does not divide.
     pub(crate) fn undivided_mlp(&self, size: u32) -> Option<u64> {
         let mut widths = self.kinds().flat_map(|(kind, _)| self.mlps(kind)).map(|mlps| mlps.down.input);

@@ -194,7 +194,9 @@ fn experts_may_work_on_narrower_tokens() {
     assert_eq!(wide.active_parameters() - narrow.active_parameters(), 4 * (2 * (16_384 - 4096) - 2 * 4096));
     assert_eq!(narrow.routed_parameters(narrow.kind(0)), 8 * 4096);
     // The activation function sees experts and the shared one alone.
-    assert_eq!([true, false].map(|routed| narrow.mlp_widths(narrow.kind(0), routed)), [[128.0; 2], [64.0, 32.0]]);
+    let seen = |one: &LayerMatrix| if one.narrows() { 0 } else { one.active * one.left };
+    let widths = [LayerPart::Routed, LayerPart::Plain].map(|part| narrow.over_part(narrow.kind(0), part, seen));
+    assert_eq!(widths, [128, 32]);
 }
 
 fn pattern(letters: &str) -> LayerPattern {
