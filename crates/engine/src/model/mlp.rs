@@ -135,10 +135,11 @@ impl Model {
     /// Those of them that each tensor rank has whole, and those of these in matrices: norms, router and gate, biases behind
     /// second matrices, and what narrows and widens tokens for experts (Megatron-LM, `moe_layer.py`).
     pub(crate) fn replicated_in_mlp(&self, kind: LayerKind) -> [u64; 2] {
-        let last = |one: &LayerMatrix| if one.role == MatrixRole::Last { one.bias } else { 0 };
-        let narrow = |one: &LayerMatrix| if one.whole { one.weights() } else { 0 };
-        let biases = self.over_part(kind, LayerPart::Plain, last);
-        let narrowing = self.over_part(kind, LayerPart::Plain, narrow);
+        let plain = self.mlp_matrices(kind).filter(|one| one.part == LayerPart::Plain);
+        let [biases, narrowing] = plain.fold([0; 2], |[biases, narrowing], one| {
+            let last = if one.role == MatrixRole::Last { one.bias } else { 0 };
+            [biases + last, narrowing + if one.narrows() { one.weights() } else { 0 }]
+        });
         let beside = biases + self.router_parameters(kind) + self.mlp_norm_parameters(kind);
         [narrowing + beside, narrowing]
     }
