@@ -60,8 +60,8 @@ impl Rates<'_> {
 
     /// Copies of tokens for the experts of a layer of a kind; none where it has no experts.
     pub(super) fn dispatched(&self, kind: LayerKind) -> Count {
-        let routed = self.scenario.model.mlps(kind).filter(|mlps| mlps.routed);
-        routed.map(|mlps| self.routed(mlps.active)).sum()
+        let experts = self.scenario.model.experts.filter(|_| kind.has_experts());
+        experts.map_or(Count::ZERO, |experts| self.routed(experts.active.into()))
     }
 
     /// The exchanges of a layer's tokens with its experts.

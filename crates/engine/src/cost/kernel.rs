@@ -1,7 +1,7 @@
 //! The kernels of a layer one by one, with their arithmetic, traffic and time: the operators of which [`Rates::layer`] is the
 //! sum, for explanations.
 
-use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole};
 use crate::plan::pass::PerDirection;
 use crate::scenario::Differentiated;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
@@ -112,41 +112,23 @@ impl Rates<'_> {
     }
 
     /// The product of activations by a matrix of a layer, over the tokens that come to it: routed ones of a rank in one launch.
+    /// A matrix that each tensor rank has whole multiplies its part of the tokens, with sequence parallelism.
     pub(super) fn matrix_product(&self, one: &LayerMatrix) -> MatrixProduct {
-        let LayerMatrix { matrix, count, active, .. } = *one;
-        let by_rows = one.role == MatrixRole::Last;
-        if one.whole {
-            return self.replicated(matrix);
-        }
-        if one.part != LayerPart::Routed {
-            let tokens = self.tokens();
-            return if by_rows { self.row_parallel(matrix, tokens) } else { self.column_parallel(matrix, tokens) };
-        }
-        // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
-        // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
         let ExpertShare { ranks, tensor, load, .. } = self.experts;
-        let here = count as f64 / ranks;
-        let [input, output] = [matrix.input, matrix.output].map(Count::from);
-        let (input, output) = if by_rows { (input / tensor, output) } else { (input, output / tensor) };
-        MatrixProduct { groups: here, ..MatrixProduct::new(self.routed(active) * load / here, output, input) }
-    }
-
-    /// The product of a weight that each tensor rank has whole: with sequence parallelism each has a part of the tokens.
-    pub(super) fn replicated(&self, matrix: Matrix) -> MatrixProduct {
-        let tokens = self.tokens() / f64::from(self.sequence_ranks());
-        MatrixProduct::new(tokens, matrix.output.into(), matrix.input.into())
-    }
-
-    /// The product of a weight that is split by columns over the tensor ranks.
-    pub(super) fn column_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
-        let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
-        MatrixProduct::new(tokens, output, matrix.input.into())
-    }
-
-    /// The product of a weight that is split by rows over the tensor ranks.
-    pub(super) fn row_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
-        let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
-        MatrixProduct::new(tokens, matrix.output.into(), input)
+        let (tokens, divided, groups) = if one.whole {
+            (self.tokens() / f64::from(self.sequence_ranks()), 1.0, 1.0)
+        } else if one.part == LayerPart::Routed {
+            // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
+            // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
+            let here = one.count as f64 / ranks;
+            (self.routed(one.active) * load / here, tensor, here)
+        } else {
+            (self.tokens(), f64::from(self.scenario.plan.tensor), 1.0)
+        };
+        let [input, output] = [one.matrix.input, one.matrix.output].map(Count::from);
+        let by_rows = one.role == MatrixRole::Last;
+        let (input, output) = if by_rows { (input / divided, output) } else { (input, output / divided) };
+        MatrixProduct { groups, ..MatrixProduct::new(tokens, output, input) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use crate::model::LayerKind;
+use crate::model::{LayerKind, Matrix};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
@@ -189,7 +189,9 @@ impl Rates<'_> {
         };
         // Each further token: its embedding, the product that joins it to the layer before, and logits once more.
         (0..model.mtp_layers).fold(once, |all, _| {
-            let joined = self.passes(of, self.column_parallel(model.further_projection(), tokens), self.matmul);
+            let Matrix { input, output } = model.further_projection();
+            let product = MatrixProduct::new(tokens, Count::from(output) / f64::from(plan.tensor), input.into());
+            let joined = self.passes(of, product, self.matmul);
             all + once + joined + self.embedding()
         })
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, Mixer, Model, Recurrence, is_off};
+use super::{LayerKind, LayerMatrix, Matrix, MatrixRole, Mixer, Model, PartParameters, Recurrence, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -305,44 +305,34 @@ impl Model {
             .then(|| LayerMatrix { bias, ..LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix) })
     }
 
-    /// Weights of the mixer of a layer of a kind, an indexer's apart: of each a token takes part in one product.
-    pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
-        self.over_part(kind, LayerPart::Mixer, LayerMatrix::weights) + self.conv_weights(kind)
-    }
-
-    /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.
-    pub(crate) fn attention_parameters(&self, kind: LayerKind) -> u64 {
+    /// Parameters of the mixer of a layer of a kind: weights, of which a token takes part in one product of each, biases, an
+    /// indexer and the mixer's share of the norms. Tensor ranks each have whole: norms, a bias behind the projection, what
+    /// compresses for latent attention, and an indexer (Megatron-LM, `multi_latent_attention.py`,
+    /// `parallel_mode='duplicated'`).
+    pub(super) fn mixer_parameters(&self, kind: LayerKind) -> PartParameters {
         if !kind.has_mixer() {
-            return 0;
+            return PartParameters::default();
         }
-        let all = self.over_part(kind, LayerPart::Mixer, LayerMatrix::parameters) + self.mixer_norm_parameters();
+        let (own, norms) = (PartParameters::of_matrices(self.mixer_matrices(kind)), self.mixer_norm_parameters());
         if let Some(recurrence) = self.recurrence(kind) {
-            return all + self.conv_weights(kind) + recurrence.other_parameters();
+            let conv = self.conv_weights(kind);
+            let all = own.all + conv + recurrence.other_parameters() + norms;
+            return PartParameters { all, weights: own.weights + conv, whole: norms, ..own };
         }
+        let (qk_norms, indexer) = (self.qk_norm_parameters(kind), self.indexer_parameters(kind));
         let sinks = if self.biases().sinks { u64::from(self.heads(kind.mixer).queries) } else { 0 };
-        all + sinks + self.qk_norm_parameters(kind) + self.indexer_parameters(kind)
-    }
-
-    /// Those of them that tensor parallelism does not divide, but each of its ranks has whole, and those of these in matrices:
-    /// norms, a bias behind the projection, what compresses for latent attention, and an indexer (Megatron-LM,
-    /// `multi_latent_attention.py`, `parallel_mode='duplicated'`).
-    pub(crate) fn replicated_in_attention(&self, kind: LayerKind) -> [u64; 2] {
-        if !kind.has_mixer() {
-            return [0; 2];
-        }
-        let norms = self.mixer_norm_parameters();
-        if self.recurrence(kind).is_some() {
-            return [norms, 0];
-        }
-        let biases = self.biases();
-        let given = |has: bool, count: u64| if has { count } else { 0 };
-        let heads = given(self.qk_norm == QkNorm::Width, self.qk_norm_parameters(kind));
-        let [compressing, compressed] = self.latent.map_or([0; 2], |latent| {
-            let width = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary);
-            [u64::from(self.hidden) * width, self.qkv_bias(kind)]
+        let whole_norms = norms + if self.qk_norm == QkNorm::Width { 0 } else { qk_norms };
+        // Where queries are not compressed, their product compresses keys and values too.
+        let [compressing, biases] = self.latent.filter(|latent| latent.query.is_none()).map_or([0; 2], |latent| {
+            let narrow = u64::from(latent.key_value) + u64::from(latent.rotary);
+            [u64::from(self.hidden) * narrow, self.qkv_bias(kind)]
         });
-        let beside = given(biases.projection, self.hidden.into()) + compressed + self.qk_norm_parameters(kind) - heads;
-        [compressing + beside + self.indexer_parameters(kind) + norms, compressing]
+        PartParameters {
+            all: own.all + sinks + qk_norms + indexer + norms,
+            whole: own.whole + compressing + biases + indexer + whole_norms,
+            whole_weights: own.whole_weights + compressing,
+            ..own
+        }
     }
 
     /// Those of the mixer's share of the norms.

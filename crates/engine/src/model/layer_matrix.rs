@@ -13,6 +13,11 @@ pub enum LayerPart {
     Routed,
 }
 
+impl LayerPart {
+    /// All parts.
+    pub(crate) const ALL: [Self; 3] = [Self::Mixer, Self::Plain, Self::Routed];
+}
+
 /// The place of a matrix in its part. Tensor ranks divide the first ones by columns and the last one by rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixRole {
@@ -81,4 +86,17 @@ impl LayerMatrix {
     pub fn active_weights(&self) -> u64 {
         self.active * self.matrix.parameters()
     }
+}
+
+/// Parameters of a part of a layer, or of an end of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PartParameters {
+    /// All of them.
+    pub all: u64,
+    /// Those that are weights of matrices in a layer.
+    pub weights: u64,
+    /// Those of all that tensor parallelism does not divide, but each of its ranks has whole.
+    pub whole: u64,
+    /// Weights that each tensor rank has whole.
+    pub whole_weights: u64,
 }
