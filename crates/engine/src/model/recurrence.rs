@@ -87,6 +87,9 @@ impl Model {
 
     /// A sum over the layers that have such a mixer.
     pub(crate) fn over_recurrences(&self, of: impl Fn(Recurrence) -> f64) -> f64 {
+        if self.delta_net.is_none() && self.mamba.is_none() {
+            return 0.0;
+        }
         self.over_layers(|kind| self.recurrence(kind).map_or(0.0, &of))
     }
 
