@@ -155,12 +155,12 @@ impl Deref for CheckedScenario {
 
 impl Scenario {
     /// Whether ranks share the weights, rather than that each has them whole.
-    pub fn shares_weights(&self) -> bool {
+    pub(crate) fn shares_weights(&self) -> bool {
         self.plan.sharding.weights != Extent::Device && self.devices() > self.plan.tensor * self.plan.pipeline
     }
 
     /// Whether its layers are compiled, by a stack that says what that fuses.
-    pub fn is_compiled(&self) -> bool {
+    pub(crate) fn is_compiled(&self) -> bool {
         self.plan.compile != Compile::Off && self.stack.element_wise_compiled.is_some()
     }
 

@@ -23,7 +23,7 @@ pub use report::{
     hypotheses, intensities, lacking, limit, measured, memory_words, offload_words, plan_words, prices, proven_words,
     published, safety_words, so_far_words, text, verdict, verdict_words,
 };
-pub use table::{CellTone, Table, TableCell};
+pub use table::{CellTone, Table, TableCell, known};
 pub use why::facts::FigureEntry;
 pub use why::facts::{Better, FigureSubject};
 pub use why::formula::Authority;

@@ -177,7 +177,7 @@ pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> f64 {
 }
 
 /// The chance that what a scenario needs is within so much memory.
-pub fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
+pub(crate) fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
     // As sure as can be told apart, where measured peaks are as predicted.
     let sigma = peak_spread(scenario).max(f64::EPSILON) / COVERAGE_SIGMA;
     let room = libm::log(room / needed) / sigma;
@@ -185,12 +185,12 @@ pub fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
 }
 
 /// The share of a device's memory up to which a peak fits with [`SAFE_CHANCE`]: the upper end of its 80 % interval.
-pub fn safe_share(scenario: &Scenario) -> f64 {
+pub(crate) fn safe_share(scenario: &Scenario) -> f64 {
     libm::exp(-peak_spread(scenario))
 }
 
 /// Whether a scenario fits with [`SAFE_CHANCE`]: the one rule by which plans and changes are recommended.
-pub fn fits_safely(scenario: &Scenario, summary: &Summary) -> bool {
+pub(crate) fn fits_safely(scenario: &Scenario, summary: &Summary) -> bool {
     summary.memory.needed() <= summary.memory.capacity * safe_share(scenario)
 }
 

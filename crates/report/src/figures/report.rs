@@ -90,6 +90,11 @@ impl EvaluationReport {
         Self(joined(self.0, json!({"runs_in": names})))
     }
 
+    /// The document itself; a number that is not finite is `null`.
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+
     /// As JSON; a number that is not finite is `null`.
     pub fn to_json(&self) -> String {
         pretty(&self.0)
