@@ -43,6 +43,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::Gemma4 => gemma4(keys)?,
         ExpertRule::Mimo => mimo(keys, model.layers)?,
     };
+    let widths = widths.map(|widths| beside(keys, widths)).transpose()?;
     let Some(Widths { expert, dense, shared, dense_layers, every }) = widths else {
         model.ffn_hidden = plain(keys, family, model.hidden)?;
         return Ok(());
@@ -105,6 +106,26 @@ fn own(keys: &mut Keys<'_>) -> Result<u32, Problem> {
 
 fn all(keys: &mut Keys<'_>) -> Result<Widths, Problem> {
     Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0, every: 1 })
+}
+
+/// Shared experts and first layers without any, where a file has them that is read as a family without.
+fn beside(keys: &mut Keys<'_>, widths: Widths) -> Result<Widths, Problem> {
+    let shared = match widths.shared {
+        None => keys
+            .count("shared experts", &SHARED)?
+            .filter(|count| *count > 0)
+            .map(|count| count.saturating_mul(widths.expert)),
+        shared => shared,
+    };
+    let first = if widths.dense_layers == 0 && widths.every == 1 {
+        keys.count("experts.dense_layers", &["first_k_dense_replace"])?.unwrap_or(0)
+    } else {
+        0
+    };
+    if first == 0 {
+        return Ok(Widths { shared, ..widths });
+    }
+    Ok(Widths { shared, dense: keys.needed("ffn_hidden", &["intermediate_size"])?, dense_layers: first, ..widths })
 }
 
 /// Layers without experts are listed, or lie between those with experts.

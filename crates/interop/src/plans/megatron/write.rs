@@ -5,7 +5,7 @@ use crate::megatron::{RECIPE, RECIPES, SHARDED};
 use shardscope_engine::model::{LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::plan::{
     Capacity, CudaGraphs, DispatchFormats, Dispatcher, Format, GradientFormat, Module, Offload, Precision, Recompute,
-    Sharded,
+    Sharded, StageSizes,
 };
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
@@ -15,9 +15,10 @@ use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
 use super::parts;
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV, OUTPUT_GATE, QKV_BIAS, QKV_BIASES};
+use super::stages::write_layout;
 use super::{
     CAPACITY, CAPACITY_FILLED, COMBINED_BACK, COPIES, DISPATCHED, DISPATCHER, DISPATCHER_BACKEND, FLEXIBLE, GLOBAL,
-    GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
+    GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, LAYOUT, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
 };
 
 /// The version that [`script`] is for.
@@ -30,7 +31,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         &[Field::Offload, Field::HostPinned, Field::GlobalBatch, Field::Accumulate, Field::Devices],
         &[Field::Precision, Field::GradientFormat, Field::CudaGraphs, Field::Capacity],
         &[Field::Dispatcher, Field::DispatchFormat],
-        &[Field::StagesPerRank, Field::Schedule, Field::Recompute, Field::RecomputeModules, Field::Reshard],
+        &[Field::StagesPerRank, Field::StageLayers, Field::Schedule, Field::Recompute, Field::RecomputeModules, Field::Reshard],
     ]),
     deviations: &[
         ONE_EXTENT,
@@ -331,6 +332,10 @@ fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     lines.extend(writer.line("num_virtual_stages_per_pipeline_rank", Field::StagesPerRank));
     writer.say(Field::Schedule);
+    if let StageSizes::Layers(layers) = &writer.plan().stage_layers {
+        lines.push(Line::new(LAYOUT, write_layout(layers)));
+    }
+    writer.say(Field::StageLayers);
 }
 
 /// Activations on the host, of all layers but the last: more are refused, as is recompute beside them.

@@ -324,6 +324,7 @@ impl SearchReport<'_> {
             "tokens_per_s": tokens(found),
             "peak_bytes": found.summary.memory.peak.get() as u64,
             "runs_in": (self.runs_in.names)(&found.scenario),
+            "unknown": &*found.scenario.unknown,
             "missing": (self.runs_in.missing)(&found.scenario),
         })
     }

@@ -223,29 +223,37 @@ impl SweepCells<'_> {
         self.metric.mapped(summary, self.sweep, index)
     }
 
-    fn record(&self, index: usize, cell: Option<&search::Cell>) -> Vec<TableCell> {
-        let [x, y] = self.place(index).map(|(axis, value)| TableCell::new(shown(axis, value), json!(value)));
-        let figure = cell.and_then(|cell| self.value(index, cell));
-        let fits = cell.map(search::Cell::fits);
-        let choice = match cell {
-            Some(search::Cell::Possible { choice, .. }) => Some(choice),
-            _ => None,
+    fn record(&self, index: usize, cell: Option<&search::Cell>) -> [TableCell; KEYS.len()] {
+        let [x, y] = self.place(index).map(|(axis, value)| {
+            // Of a switch alone CSV has what people read.
+            let is_switch = matches!(value, scenario::Value::Switch(_));
+            TableCell::new(if is_switch { shown(axis, value) } else { String::new() }, json!(value))
+        });
+        let (found, choice) = match cell {
+            Some(search::Cell::Possible { summary, choice }) => {
+                (self.sweep.untuned(index).ok().map(|scenario| (summary, scenario)), Some(choice))
+            }
+            _ => (None, None),
         };
-        let choice = [
-            json!(choice.map(|choice| choice.micro_batch)),
-            json!(choice.map(|choice| choice.recompute.to_string())),
-            json!(choice.map(|choice| choice.accumulate)),
-            json!(cell.and_then(|cell| self.sequences(index, cell))),
-        ];
-        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
-        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
-    }
-
-    /// The sequences of a step of a cell, all devices together.
-    fn sequences(&self, index: usize, cell: &search::Cell) -> Option<u64> {
-        let search::Cell::Possible { summary, .. } = cell else { return None };
-        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
-        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
+        let figure = found.as_ref().and_then(|(summary, scenario)| self.metric.finite(summary, scenario));
+        // Of a step, all devices together.
+        let sequences = found
+            .as_ref()
+            .map(|(summary, scenario)| (summary.tokens_per_step / f64::from(scenario.plan.sequence)).round() as u64);
+        let fits = cell.map(search::Cell::fits);
+        let of = |value: Value| TableCell::new("", value);
+        [
+            x,
+            y,
+            of(json!(self.metric.word())),
+            of(json!(figure)),
+            of(json!(fits)),
+            of(json!(reason(cell))),
+            of(json!(choice.map(|choice| choice.micro_batch))),
+            of(json!(choice.map(|choice| choice.recompute.to_string()))),
+            of(json!(choice.map(|choice| choice.accumulate))),
+            of(json!(sequences)),
+        ]
     }
 
     /// The values of a cell's column and row.

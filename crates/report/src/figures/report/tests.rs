@@ -130,6 +130,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "bottleneck",
         "training",
         "caveats",
+        "unknown",
         "intensities",
     ];
     assert_eq!(keys(&json), top);
