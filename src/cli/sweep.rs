@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::app::answers::launchers::RUNS_IN;
 use crate::cli::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::merge::seal::{COMMENT, ContentHash, Seal};
@@ -40,7 +41,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
         None => stream(session, arguments, &sweep, &evaluator)?,
         Some(form) => {
             let cells = evaluate(session, &sweep, &evaluator);
-            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
+            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells, runs_in: RUNS_IN };
             output::report(form, || report.text(), || report.json())?;
             cells.iter().flatten().any(Cell::fits)
         }

@@ -2,6 +2,7 @@
 //!
 //! What is absent from a script has the parser's default; a log has every argument.
 
+mod parts;
 mod shape;
 mod stages;
 mod write;
@@ -381,7 +382,8 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {
-            draft.shard(first, Some(Extent::Ranks(group / count)), &copies.place);
+            // Each instance reduces its shards before they are summed over instances, once a step.
+            draft.shard_with_copies(first, Some(Extent::Ranks(group / count)), "mics", &copies.place);
         }
         (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
         _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),
