@@ -151,7 +151,9 @@ fn positions(asked: &AskedPlan<'_>) -> u32 {
 pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     let mut lines = of_model(&writer.scenario.model);
     lines.extend(writer.lines(KEYS));
-    lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
+    // Names of relatives, which Megatron-LM itself does not have.
+    lines.retain(|line| !["cpu_optimizer", "gradient_accumulation_steps"].contains(&line.name.as_str()));
+    lines.retain(|line| line.name != ON_HOST || line.value == true);
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
     }
