@@ -121,13 +121,8 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let sequence = draft.count(Field::Sequence).unwrap_or(2048);
     let positions = if learned { Positions::Learned } else { Positions::Computed };
     let model = Model {
-        format: 1,
-        id: String::new(),
         name: format!("model of {}", stem(&file)),
         source: format!("imported from {file} (Megatron-LM arguments)"),
-        layers,
-        hidden,
-        heads,
         kv_heads: groups.filter(|_| grouped).unwrap_or(heads),
         head_size: head.unwrap_or_else(|| (hidden / heads).max(1)),
         // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
@@ -138,24 +133,14 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         positions,
         position_rows: rows.filter(|rows| learned && *rows != sequence),
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
-        norms: 2,
         qk_norm: if per_head { QkNorm::Head } else { QkNorm::None },
         bias: !free,
-        causal: true,
         sequence,
         mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
         pattern,
-        biases: None,
-        latent: None,
-        indexer: None,
-        output_gate: false,
-        value_head: None,
-        values_are_keys: false,
         window: window.and_then(|window| attention_window(&window.text)),
-        delta_net: None,
         experts,
-        mtp_layers: 0,
-        frozen_layers: 0,
+        ..Model::dense(layers, hidden, heads)
     };
     match model.problems().into_iter().next() {
         Some(Problem { field, what: must, .. }) => {
