@@ -43,6 +43,7 @@ fn scenario(layers: u32, accumulate: u32) -> Scenario {
         strategy: strategy.id.as_str().into(),
         plan,
         caveats: Arc::default(),
+        unknown: Arc::default(),
     }
 }
 

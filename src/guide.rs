@@ -33,6 +33,6 @@ chapters! {
     "explorer" "keys" "terminals"
     "command-line" "options" "fields" "figures" "formats" "presets" "glossary"
     "search" "pipelines" "experts" "fine-tuning" "operators" "limits" "training" "frontier"
-    "import" "export" "sweeps"
+    "import" "export" "sweeps" "python"
     "evidence" "held-out" "constants" "model" "speed"
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of tests ends the test")]
 
 mod circles;
+mod face;
 mod shape;
 mod source;
 
@@ -110,7 +111,8 @@ const FILES: &[&str] = &[
     "shardscope::config",
     "shardscope::term",
 ];
-const THREADS: &[&str] = &["shardscope_engine::search", "shardscope::app", "shardscope::term", "shardscope::cli"];
+const THREADS: &[&str] =
+    &["shardscope_engine::search", "shardscope::app", "shardscope::term", "shardscope::cli", "shardscope_python"];
 const CLOCK: &[&str] = &["shardscope::app", "shardscope::term", "shardscope::cli"];
 /// A pipe is waited for as long as it is worth.
 const WAITING: &[&str] = &["shardscope_library::disk", "shardscope::app", "shardscope::term", "shardscope::cli"];
@@ -144,12 +146,15 @@ fn each_library_has_its_place() {
     judge(source::product().iter().flat_map(misplaced));
 }
 
-/// What stands at the top level: the program's own folders, and what cargo, git and CI need.
+/// What stands at the top level: the program's own folders, and what cargo, git, CI and those who cite it need.
 #[test]
 fn the_top_level_holds_what_belongs_there() {
     const TOP: &[&str] = &[
         ".ci",
+        ".github",
         ".gitignore",
+        "CHANGELOG.md",
+        "CITATION.cff",
         "CONTRIBUTING.md",
         "Cargo.lock",
         "Cargo.toml",

@@ -86,48 +86,28 @@ impl Session {
             // How long the default's model trains says nothing of another one.
             opened.file.plan.put(Field::Tokens, None);
         }
-        let mut problems = Vec::new();
-        let mut lengths = None;
+        let (mut lengths, mut put) = (None, Vec::new());
         for (field, text) in flags.given() {
             if field == Field::Packing && files::holds_lengths(text) {
                 lengths = Some(Path::new(text));
-                continue;
-            }
-            if field == Field::Model && is_model_file(text) {
+            } else if field == Field::Model && is_model_file(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
-                continue;
-            }
-            if field == Field::Cluster && is_cluster_file(text) {
+            } else if field == Field::Cluster && is_cluster_file(text) {
                 let cluster = read_cluster(Path::new(text), &self.library, &files::open)?;
                 opened.file.cluster.clone_from(&cluster.id);
                 opened.scenario.cluster = Arc::new(cluster);
-                continue;
+            } else {
+                put.push((field, text));
             }
-            let value = field.read(text);
-            if let Ok(Some(Value::Batch(GlobalBatch::Sequences(count)))) = value
+            if let Ok(Some(Value::Batch(GlobalBatch::Sequences(count)))) = field.read(text)
                 && text.ends_with(char::is_alphabetic)
             {
                 // Whoever writes 4M often means tokens.
                 let said = thousands(f64::from(count));
                 output::warning(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
             }
-            match value {
-                Ok(value) => opened.file.put(field, value),
-                Err(problem) => problems.push(problem),
-            }
-            // Flags come in the order of the table: a size that is said comes after its cluster.
-            if field == Field::Cluster {
-                self.library.begin(&mut opened.file);
-            }
         }
-        if !flags.is_empty() {
-            // What a file stores is of its own scenario.
-            opened.stored = opened.stored.filter(|stored| !stored.is_own());
-            match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
-                Ok(scenario) => opened.scenario = scenario,
-                Err(more) => problems.extend(more),
-            }
-        }
+        let mut problems = if flags.is_empty() { Vec::new() } else { opened.put_over(put, &self.library) };
         if let Some(file) = lengths {
             let trained = flags.has(Field::Examples) || flags.has(Field::Tokens);
             pack(file, trained, &mut opened)?;

@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
+use crate::app::answers::launchers::RUNS_IN;
 use crate::cli::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::merge::seal::{COMMENT, ContentHash, Seal};
 use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{interrupt, log, output, progress};
 use shardscope_engine::plan::{Plan, Recompute};
-use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::scenario::{Field, Problem};
 use shardscope_engine::search::{self, Axis, Cancel, Cell, Evaluator, WorkPart};
 use shardscope_engine::text::visible;
 use shardscope_report::figures::{SweepCells, SweepReport};
@@ -40,7 +41,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
         None => stream(session, arguments, &sweep, &evaluator)?,
         Some(form) => {
             let cells = evaluate(session, &sweep, &evaluator);
-            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
+            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells, runs_in: RUNS_IN };
             output::report(form, || report.text(), || report.json())?;
             cells.iter().flatten().any(Cell::fits)
         }
@@ -64,28 +65,15 @@ pub(super) fn question(session: &Session, arguments: &SweepArgs) -> Result<searc
     Ok(search::Sweep { base, x: x?, y: y?, tune: arguments.tune })
 }
 
-/// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.
+/// The axis with its presets looked up, each as if it had been given with the other flags.
 pub(super) fn looked_up(
     session: &Session,
     axis: &Axis,
     opened: &Opened,
     input: &ScenarioArgs,
 ) -> Result<Axis, Failure> {
-    if axis.field.is_in_plan() {
-        return Ok(axis.clone());
-    }
-    let look_up = |value: &Value| {
-        let mut file = opened.file.clone();
-        if file.value(axis.field).as_ref() != Some(value) {
-            file.put(axis.field, Some(value.clone()));
-            // A preset takes fields along that flags then say anew.
-            let given = input.flags.given().filter(|(field, _)| field.is_in_plan());
-            given.for_each(|(field, text)| file.put(field, field.read(text).ok().flatten()));
-        }
-        session.library.look_up(axis.field, &file, &opened.scenario)
-    };
-    let values: Result<Vec<Value>, _> = axis.values.iter().map(look_up).collect();
-    Ok(Axis { values: values.map_err(|problems| refused(&problems, input))?, ..axis.clone() })
+    let given = input.flags.given().map(|(field, text)| (field, field.read(text).ok().flatten()));
+    opened.looked_up(axis, &given.collect::<Vec<_>>(), &session.library).map_err(|problems| refused(&problems, input))
 }
 
 /// The plans of the first row and the first column: a choice that none of them follows counts in no cell.

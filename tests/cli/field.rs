@@ -1,5 +1,6 @@
 //! Inputs as users have them, each with the value that it means: a refusal where no scenario can say it.
 
+mod kinds;
 mod programs;
 
 use super::run::{Home, Run, assert_contains};
@@ -231,6 +232,7 @@ fn deepspeed_s_own_stack_and_keys() {
         "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}}"#;
     let home = with(&[("run.sh", script), ("ds.json", zero)]);
     let run = home.run("import plan run.sh ds.json --model opt-30b --hardware a100-80gb-dgx --out out.toml");
+    // A model with learned positions, whose class attended plainly: the others have `hf-deepspeed-2024`.
     assert_contains(&run.stderr, &["stack = deepspeed-zeropp-2023 (what is known of DeepSpeed", "devices = 16"]);
     // 76.7 GiB were in use when 896 MiB more were wanted.
     assert_contains(&home.run("eval ./out.toml").stdout, &["does not fit"]);

@@ -139,24 +139,29 @@ fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     rest.split_once("\n## ").map_or(rest, |(section, _)| section)
 }
 
-/// Errors that the README quotes stand in the one table of them.
+/// The numbers before each `% off` of a text.
+fn errors(text: &str) -> impl Iterator<Item = &str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_error = |words: &[&str]| words[1].starts_with('%') && words[2].starts_with("off");
+    let quoted: Vec<&str> = words.windows(3).filter(|words| is_error(words)).map(|words| words[0]).collect();
+    quoted.into_iter().map(|figure| figure.trim_start_matches(['(', '[']))
+}
+
+/// Errors that the README and the chapters quote stand in the one table of them.
 #[test]
-fn errors_that_the_readme_quotes_are_in_the_table() {
+fn errors_that_are_quoted_are_in_the_table() {
     let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
     let evidence = chapter("evidence.md");
     let table = section(&evidence, "All errors in one table");
-    let quoted = section(&readme, "How far to trust it");
-    let words: Vec<&str> = quoted.split_whitespace().collect();
-    let figures: Vec<&str> = words
-        .windows(2)
-        .filter(|pair| pair[1].starts_with('%'))
-        .map(|pair| pair[0].trim_start_matches(['(', '[']))
-        .collect();
-    assert!(figures.len() > 4, "{figures:?}");
-    for figure in figures {
-        assert!(
-            table.contains(&format!("{figure} %")) || figure == "80",
-            "docs/evidence.md has no error of {figure} %"
-        );
+    let trusted = section(&readme, "How far to trust it");
+    let rows = trusted.lines().filter(|line| line.starts_with("| ") && line.contains('%'));
+    let of_rows: Vec<&str> =
+        rows.flat_map(|row| row.split([' ', '(']).filter(|word| word.parse::<f64>().is_ok())).collect();
+    let [experts, adapters] = ["experts.md", "fine-tuning.md"].map(chapter);
+    let sections = [trusted, section(&experts, "How far off it is"), section(&adapters, "How far off it is")];
+    let quoted: Vec<&str> = of_rows.into_iter().chain(sections.into_iter().flat_map(errors)).collect();
+    assert!(quoted.len() > 12, "{quoted:?}");
+    for figure in quoted {
+        assert!(table.contains(&format!(" {figure} %")), "docs/evidence.md has no error of {figure} %");
     }
 }

@@ -7,9 +7,8 @@ pub mod layered;
 pub mod osdp;
 pub mod pipeline;
 
-use crate::model::Model;
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Flop};
+use crate::units::Bytes;
 
 /// Model state per parameter on one device: `w / dw + g / dg + k / do + q / ds`, with the bytes of
 /// weights, gradients, optimizer state and second copy over the ranks that share each [frontier D3]; what is on the host does
@@ -30,21 +29,6 @@ pub(crate) fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes
             + shared(plan.optimizer_state(), layout.optimizer, plan.optimizer_on_host())
             + second,
     )
-}
-
-/// Parameters of the largest model whose state alone fits on each device.
-pub fn largest_model(memory: Bytes, state_per_parameter: Bytes) -> f64 {
-    memory / state_per_parameter
-}
-
-/// Hardware flop of one step with full recompute as Megatron-LM counts them:
-/// `96 B s l h^2 (1 + s / (6 h) + V / (16 l h))` for a batch of `B` sequences (Narayanan et al.,
-/// arXiv 2104.04473, section 5.1). Half of the published rows state TFLOP/s by this count.
-pub fn megatron_flop(model: &Model, sequences: f64, sequence: u32) -> Flop {
-    let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
-    let (sequence, vocab) = (f64::from(sequence), f64::from(model.vocab));
-    let share = 1.0 + sequence / (6.0 * hidden) + vocab / (16.0 * layers * hidden);
-    Flop::new(96.0 * sequences * sequence * layers * hidden * hidden * share)
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Copies, HostDirection, HostMemory, ModelPart, StateBytes, Stream, TaskKind};
 pub use band::{
-    COVERAGE_SIGMA, ErrorBand, SAFE_CHANCE, Unmeasured, beyond, chance_of_fitting, chance_of_room, evidence,
-    fits_safely, likeness, peak_half_width, peak_spread, safe_share,
+    COVERAGE_SIGMA, ErrorBand, SAFE_CHANCE, Unmeasured, beyond, chance_of_fitting, evidence, likeness, peak_half_width,
+    peak_spread,
 };
+pub(crate) use band::{chance_of_room, fits_safely, safe_share};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, More, Property, Setback};
 pub use expense::Expense;

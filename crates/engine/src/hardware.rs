@@ -245,7 +245,7 @@ pub struct Peaks {
 
 impl Peaks {
     /// Whether matrix units scale blocks of numbers. Those of Blackwell and CDNA 4 do, which multiply fp4 too.
-    pub const fn scale_blocks(&self) -> bool {
+    pub(crate) const fn scale_blocks(&self) -> bool {
         self.fp4.is_some()
     }
 }
@@ -371,7 +371,7 @@ impl Cluster {
 
     /// How many of the innermost levels the node's links join: those of the node, and levels beyond it at its rate, as the
     /// switches of a rack join 18 trays. The outermost level, which has no bound, is the network.
-    pub fn linked_levels(&self) -> usize {
+    pub(crate) fn linked_levels(&self) -> usize {
         let Some(node) = self.level("node") else { return 0 };
         let linked = |level: &&Level| level.members.is_some() && level.bandwidth >= self.levels[node].bandwidth;
         node + 1 + self.levels.iter().skip(node + 1).take_while(linked).count()
@@ -400,7 +400,7 @@ impl Cluster {
     }
 
     /// Bandwidth of a node's host memory: as stated, or one socket's of eight channels of DDR4-3200.
-    pub fn host_memory_bandwidth(&self) -> BytesPerSecond {
+    pub(crate) fn host_memory_bandwidth(&self) -> BytesPerSecond {
         self.host.as_ref().map_or(USUAL_HOST, |host| host.memory_bandwidth)
     }
 

@@ -252,7 +252,7 @@ impl Model {
     }
 
     /// Parameters of all layers.
-    pub fn layers_parameters(&self) -> u64 {
+    pub(crate) fn layers_parameters(&self) -> u64 {
         self.count_over_layers(|kind| self.layer_parameters(kind))
     }
 

@@ -280,7 +280,7 @@ impl Plan {
     }
 
     /// Bytes of a weight as the optimizer updates it.
-    pub const fn updated_weight(&self) -> f64 {
+    pub(crate) const fn updated_weight(&self) -> f64 {
         if self.copies_weights() { 4.0 } else { self.precision.storage().bytes() }
     }
 
@@ -368,7 +368,7 @@ impl Plan {
 
     /// The rules of that schedule: where experts' exchanges run beside another micro-batch's compute, forward and backward of two
     /// micro-batches are one pass.
-    pub fn schedule_rules(&self) -> &'static ScheduleRules {
+    pub(crate) fn schedule_rules(&self) -> &'static ScheduleRules {
         let rules = self.effective_schedule().rules();
         rules.combined.filter(|_| self.experts.hides_exchanges()).unwrap_or(rules)
     }
@@ -380,7 +380,7 @@ impl Plan {
     }
 
     /// Whether a reduction sums each micro-batch's gradients over all ranks before the next one's.
-    pub(crate) fn sums_each_micro_batch(&self, reduction: Reduction) -> bool {
+    pub fn sums_each_micro_batch(&self, reduction: Reduction) -> bool {
         match reduction {
             Reduction::MicroBatch => true,
             Reduction::Default => self.sharding.sums_each_micro_batch,

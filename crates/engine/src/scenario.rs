@@ -10,6 +10,7 @@ mod frozen;
 mod host;
 mod lacks;
 mod layout;
+mod unknown;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use field::{Edit, Field, FieldSpec, Idle, Value};
 pub use frozen::Differentiated;
 pub use host::{HostThreads, PAGEABLE};
 pub use layout::Layout;
+pub use unknown::UnknownSetting;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ pub struct Scenario {
     pub plan: Plan,
     /// Sentences on what its file could not say of the job, as an import notes them.
     pub caveats: Arc<[String]>,
+    /// What an import did not understand of the job's files.
+    pub unknown: Arc<[UnknownSetting]>,
 }
 
 impl PartialEq for Scenario {
@@ -55,12 +59,13 @@ impl PartialEq for Scenario {
         fn same<T: PartialEq>(one: &Arc<T>, other: &Arc<T>) -> bool {
             Arc::ptr_eq(one, other) || one == other
         }
-        let Self { name, cluster, stack, calibration, model, strategy, plan, caveats } = self;
+        let Self { name, cluster, stack, calibration, model, strategy, plan, caveats, unknown } = self;
         // What edits change comes first. Facts are large, and seldom others: a calibration alone has thousands of numbers.
         *plan == other.plan
             && *strategy == other.strategy
             && *name == other.name
             && *caveats == other.caveats
+            && *unknown == other.unknown
             && same(model, &other.model)
             && same(cluster, &other.cluster)
             && same(stack, &other.stack)
@@ -150,12 +155,12 @@ impl Deref for CheckedScenario {
 
 impl Scenario {
     /// Whether ranks share the weights, rather than that each has them whole.
-    pub fn shares_weights(&self) -> bool {
+    pub(crate) fn shares_weights(&self) -> bool {
         self.plan.sharding.weights != Extent::Device && self.devices() > self.plan.tensor * self.plan.pipeline
     }
 
     /// Whether its layers are compiled, by a stack that says what that fuses.
-    pub fn is_compiled(&self) -> bool {
+    pub(crate) fn is_compiled(&self) -> bool {
         self.plan.compile != Compile::Off && self.stack.element_wise_compiled.is_some()
     }
 

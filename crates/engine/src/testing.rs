@@ -307,6 +307,7 @@ pub fn scenario() -> Scenario {
         strategy: "zero3".into(),
         plan,
         caveats: [].into(),
+        unknown: [].into(),
     }
 }
 

@@ -98,7 +98,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// The most characters of a name or an id.
-pub const MOST_OF_NAME: usize = 200;
+pub(crate) const MOST_OF_NAME: usize = 200;
 
 /// A name made of foreign text: one line of at most [`MOST_OF_NAME`] characters.
 pub fn name(text: &str) -> String {
@@ -106,7 +106,7 @@ pub fn name(text: &str) -> String {
 }
 
 /// Why a text is no single line; `None` where it is one.
-pub fn no_line(text: &str) -> Option<&'static str> {
+pub(crate) fn no_line(text: &str) -> Option<&'static str> {
     text.contains(ends_line).then_some("must be one line; take the line break out")
 }
 

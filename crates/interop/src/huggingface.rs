@@ -64,6 +64,9 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     let mut keys = Keys::new(object, inside, &mut report);
     let model = shape::model(&mut keys, family, options)?;
     refusals::unread(&keys, family)?;
+    if options.like.is_some() {
+        refusals::of_another(&keys, family)?;
+    }
     refusals::activation(&keys, family)?;
     ignored::note(&mut keys);
     if !inside.is_empty() {

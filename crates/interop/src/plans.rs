@@ -8,13 +8,13 @@ mod commands;
 mod deepspeed;
 mod draft;
 mod exported;
-mod fine_tuners;
 mod free_layers;
 mod frozen;
 mod harmless;
 pub(crate) mod lacks;
 mod launcher;
 mod megatron;
+mod programs;
 mod refusals;
 mod sbatch;
 mod script;
@@ -38,7 +38,7 @@ use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
-use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_engine::scenario::{Field, Problem, Scenario, UnknownSetting, Value};
 use shardscope_library::disk::InputKind;
 
 use shardscope_engine::text::{name, printable};
@@ -47,7 +47,7 @@ use super::report::Imported;
 
 use draft::PlanDraft;
 use harmless::HarmlessNames;
-use settings::ToolSettings;
+use settings::{Setting, ToolSettings};
 use tool::Beside;
 
 pub use exported::ExportedPlan;
@@ -134,7 +134,7 @@ const LOGGED: &str = "- arguments --";
 /// Whose a file is, and what it says; a script may hold the options of two tools.
 fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>, Problem> {
     let LauncherFile { name, text } = file;
-    let settings = parsed(name, text);
+    let mut settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
         return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotl(settings))]);
@@ -146,7 +146,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
         return Ok(vec![(PlanTarget::Megatron, megatron::from_log(name, text))]);
     }
     if let Some(tool) = PlanTarget::of_settings(&settings) {
-        return Ok(vec![(tool, settings)]);
+        return Ok(vec![(programs::tool_of(tool, &mut settings), settings)]);
     }
     if let Some(read) = commands::launched(name, text) {
         return Ok(read);
@@ -225,15 +225,18 @@ fn judge_unknown(draft: &mut PlanDraft) {
         let is_off = ["1", "null"].contains(&setting.text.as_str()) || table::OFF.contains(&setting.text.as_str());
         let telling = name.split(['_', '.', '-']).find(|part| TELLING.contains(&part.to_ascii_lowercase().as_str()));
         let why = match telling {
-            // A log has every argument, most of which nobody set.
-            _ if is_off || draft.logged => None,
+            // A log has every argument, most of which nobody set; what is not trained is frozen.
+            part if draft.logged || is_off && part != Some("trainable") => None,
             Some(part) => Some(format!("is unknown, and by its name ('{part}') no setting without effect")),
             None if is_known(&name) => Some("is a setting of another tool, and not known here".to_owned()),
             None => None,
         };
         match why {
             Some(why) => draft.cannot(&setting, &why, HARMLESS),
-            None => draft.report.doubt(&setting.place),
+            None => {
+                draft.report.doubt(&setting.place);
+                draft.doubted.push((name, setting));
+            }
         }
     }
 }
@@ -263,15 +266,21 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
         options.fall_back(std::mem::replace(file, ToolSettings::new("")));
         read.pop();
     }
+    // A script does not say of LLaMA-Factory that its steps are Megatron-LM's.
+    if read.iter().any(|(_, settings)| programs::is_on_megatron(settings)) {
+        for (tool, _) in read.iter_mut().filter(|(tool, _)| *tool == PlanTarget::Trainer) {
+            *tool = PlanTarget::Megatron;
+        }
+    }
     // A script may start a program with a file, before which its own options go.
     if let [(tool, one), (same, other), ..] = &mut read[..]
         && tool == same
-        && fine_tuners::names_file(one) != fine_tuners::names_file(other)
+        && programs::names_file(one) != programs::names_file(other)
     {
-        if fine_tuners::names_file(other) {
+        if programs::names_file(other) {
             std::mem::swap(one, other);
         }
-        fine_tuners::take_file(one);
+        programs::take_file(one);
         let file = std::mem::replace(other, ToolSettings::new(""));
         if *tool == PlanTarget::Torchtune {
             *one = torchtune::named_in(std::mem::take(one), &file);
@@ -339,7 +348,13 @@ fn finish(
     if machine.is_none() {
         draft.assume(Field::Cluster, Value::id(&file.cluster), of_default);
     }
-    if let Some((stack, of)) = draft.stack {
+    let positions = match (&model, draft.value(Field::Model)) {
+        (Some(model), _) => Some(model.positions),
+        (None, Some(id)) => library.model(&id.to_string()).ok().map(|model| model.positions),
+        (None, None) => None,
+    };
+    if let Some(stack) = draft.stack {
+        let (stack, of) = positions.map_or(stack, |positions| deepspeed::stack_of(stack, positions));
         draft.assume(Field::Stack, Value::id(stack), format!("what is known of {of}"));
     }
     draft.assume(Field::Stack, Value::id(&file.stack), of_default);
@@ -381,9 +396,36 @@ fn finish(
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
         }
     }
+    file.unknown = doubted(files, tool, &draft);
     file.name = Some(name(&stem));
     file.about = Some(printable(&format!("imported from {first} ({})", tool.read_name())));
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
+}
+
+/// The most settings that are kept with a plan: several times what any real file has that is not understood.
+const MOST_DOUBTED: usize = 200;
+
+/// What is not understood, with its line where a file has lines.
+fn doubted(files: &[LauncherFile<'_>], tool: PlanTarget, draft: &PlanDraft) -> Vec<UnknownSetting> {
+    let line = |file: &str, key: &str| {
+        let last = key.rsplit('.').next().unwrap_or(key);
+        let text = files.iter().find(|one| printable(one.name) == file).map_or("", |one| one.text);
+        let spelt = last.replace('_', "-");
+        let has = |line: &str| line.contains(last) || line.contains(&spelt);
+        text.lines().position(has).map_or(0, |at| at as u32 + 1)
+    };
+    let setting = |(key, setting): &(String, Setting)| {
+        let file = setting.place.split(": ").next().unwrap_or_default();
+        let [file_name, key_name, value] = [file, key, &setting.text].map(name);
+        UnknownSetting {
+            tool: tool.read_name().to_owned(),
+            line: line(file, key),
+            file: file_name,
+            key: key_name,
+            value,
+        }
+    };
+    draft.doubted.iter().take(MOST_DOUBTED).map(setting).collect()
 }
 
 /// What a scenario's problem is to whoever imports: the field of the result, and the flag that says otherwise.

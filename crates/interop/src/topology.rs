@@ -3,6 +3,7 @@
 //!
 //! Takes the text of files. What none says is refused with the option that does. Not for measured links ([`super::nccl`]).
 
+mod cards;
 mod facts;
 mod found;
 mod hosts;
@@ -23,6 +24,7 @@ use shardscope_engine::units::{Bytes, BytesPerSecond};
 use super::report::{ImportReport, Imported};
 use shardscope_engine::problem::Problem;
 
+use cards::Card;
 use facts::{MachineFacts, Said, UNSAID};
 use nodes::NodeGroup;
 
@@ -48,36 +50,8 @@ pub struct MachineWishes<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Devices by words of their names, and the presets that have them; of several, the options say which.
-const DEVICES: [(&str, &[&str]); 21] = [
-    ("h100", &["h100-80gb-dgx", "h100-pcie-80gb", "h100-nvl-94gb"]),
-    ("h200", &["h200-141gb-dgx", "h200-nvl-141gb"]),
-    ("b200", &["b200-dgx"]),
-    ("b300", &["b300-dgx"]),
-    ("gb200", &["gb200-nvl72"]),
-    ("gb300", &["gb300-nvl72"]),
-    ("gh200", &["gh200-96gb-alps"]),
-    ("h800", &["h800-80gb"]),
-    ("a800", &["a800-80gb"]),
-    ("a100", &["a100-40gb-dgx", "a100-80gb-dgx", "a100-pcie-80gb"]),
-    ("v100", &["v100-32gb-dgx1", "v100-32gb-dgx2"]),
-    ("mi250", &["mi250x-frontier", "mi250x-lumi", "mi250-mosaic"]),
-    ("mi300x", &["mi300x"]),
-    ("mi325", &["mi325x"]),
-    ("mi350", &["mi350x"]),
-    ("mi355", &["mi355x"]),
-    ("l40s", &["l40s"]),
-    ("l4", &["l4"]),
-    ("a10g", &["a10g-24gb"]),
-    ("a30", &["a30"]),
-    ("a6000", &["a6000-48gb"]),
-];
-
 /// The line to run where a scheduler's table lacks something.
 pub(crate) const SINFO: &str = "sinfo -o '%P|%D|%G|%N|%l'";
-
-/// Words that set a form of a device apart, in names and in ids of presets.
-const FORMS: [&str; 2] = ["pcie", "nvl"];
 
 impl FoundMachine {
     /// The file of a preset: what its name gives is left out.
@@ -228,7 +202,7 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
                 lines => format!(" and {} more", lines - 1),
             };
             if kind.devices == UNSAID {
-                let why = "no column counts devices, so that those of the largest partition are taken; --nodes says otherwise";
+                let why = "no column counts devices, so that those of one partition are taken: the largest, or one called gpu; --nodes says otherwise";
                 report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
             } else if kind.named {
                 report.take("nodes", kind.nodes, format!("{}{more}, each node once", kind.place));
@@ -243,23 +217,10 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
     }
 }
 
-/// The device that a name means, and the presets that have it.
-fn known(name: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
-    let words = words(name);
-    DEVICES.iter().find(|(word, _)| words.iter().any(|other| *other == *word || *other == format!("{word}x")))
-}
-
 /// Whether a device of this name is what a scheduler calls so.
 fn is_same(name: &str, kind: &str) -> bool {
-    match (known(name), known(kind)) {
-        (Some((one, _)), Some((other, _))) => one == other,
-        (None, None) => words(name).iter().any(|word| word == kind),
-        _ => false,
-    }
-}
-
-fn words(name: &str) -> Vec<String> {
-    name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+    let is_word = || name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == kind);
+    Card::named(name).is_same(&Card::named(kind)) || is_word()
 }
 
 /// The preset that is said, or that has the device which is said or which the files name.
@@ -270,7 +231,7 @@ fn device(
     said: Option<&str>,
     report: &mut ImportReport,
 ) -> Result<String, Problem> {
-    if let Some(id) = said.filter(|id| known(id).is_none() || library.cluster(id).is_ok()) {
+    if let Some(id) = said.filter(|id| library.cluster(id).is_ok() || cards::of_name(id, library).is_empty()) {
         return Ok(id.to_owned());
     }
     let named = said.map(|name| (name.to_owned(), "--device".to_owned()));
@@ -281,45 +242,41 @@ fn device(
         let fix = format!("say which preset has them, like --device h100-80gb-dgx, or print them: {SINFO}");
         return Err(Problem::new("--device", "no file names the devices", fix));
     };
-    let lower = name.to_lowercase();
-    let mut presets: Vec<&str> = known(&name).map_or(Vec::new(), |(_, presets)| presets.to_vec());
+    let presets = cards::of_name(&name, library);
     if presets.is_empty() {
         let what = format!("no preset has '{name}'");
         return Err(Problem::new(place, what, "name one like it with --device, and correct the file that comes out"));
     }
-    let memory = facts.memory.iter().map(|memory| memory.value).fold(0.0, f64::max);
-    if lower.contains("a100") {
-        let (small, large) = (lower.contains("40gb"), lower.contains("80gb"));
-        let wanted = match (small || (30e3..50e3).contains(&memory), large || memory > 70e3) {
-            (true, false) => "40gb",
-            (false, true) => "80gb",
-            _ => "gb",
-        };
-        presets.retain(|id| id.contains(wanted));
-    }
-    let form_of = |name: &str| FORMS.into_iter().find(|form| words(name).iter().any(|word| word == form));
-    let form = form_of(&name);
-    let alike: Vec<&str> = presets.iter().copied().filter(|id| form_of(id) == form).collect();
+    let driver = facts.memory.iter().map(|memory| memory.value).reduce(f64::max);
+    let alike = cards::alike(&name, driver, &presets);
     if let [only] = alike[..] {
         report.take("device.name", &name, place);
-        return Ok(only.to_owned());
+        return Ok(only.id.clone());
     }
-    let place = format!("--device, {place}");
-    let what = match form.filter(|_| alike.is_empty()) {
-        Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
-        None => format!("'{name}' may be any of {}", presets.join(", ")),
+    let all = presets.iter().map(|known| known.id.as_str()).collect::<Vec<_>>().join(", ");
+    let card = Card::named(&name);
+    let what = match (alike.is_empty(), card.form.filter(|form| !form.starts_with("sxm")), card.gigabytes) {
+        (true, Some(form), _) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
+        (true, None, Some(size)) => format!("'{name}' has {size} GB, which no preset of it has"),
+        _ => format!("'{name}' may be any of {all}"),
     };
-    Err(Problem::new(place, what, format!("say with --device which it is like, of {}", presets.join(", "))))
+    Err(Problem::new(format!("--device, {place}"), what, format!("say with --device which it is like, of {all}")))
 }
 
-/// The memory that the driver reports, where it is not about what the preset's device has: the same name is sold with
-/// several.
+/// The memory that the driver reports, or else the device's name, where it is not about what the preset's device has: the same
+/// product is sold with several.
 fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
-    let Some(most) = facts.memory.iter().max_by(|one, other| one.value.total_cmp(&other.value)) else { return };
-    let said = Bytes::new(most.value * f64::from(1 << 20));
-    // An 80 GiB device reports 81,559 MiB, 0.4 % less.
-    if (said.get() / cluster.device.memory.get() - 1.0).abs() > 0.05 {
-        report.take("device.memory", said, &most.place);
+    let reported = facts.memory.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    let of_name = || {
+        let name = facts.names.first().filter(|name| is_same(&name.value, &cluster.device.name))?;
+        Some((f64::from(Card::named(&name.value).gigabytes?) * 1024.0, &name.place))
+    };
+    let Some((most, place)) = reported.map(|most| (most.value, &most.place)).or_else(of_name) else { return };
+    let said = Bytes::new(most * f64::from(1 << 20));
+    // An 80 GiB device reports 81,559 MiB, 0.4 % less; a name has whole GB.
+    let tolerance = if reported.is_some() { 0.05 } else { 0.1 };
+    if (said.get() / cluster.device.memory.get() - 1.0).abs() > tolerance {
+        report.take("device.memory", said, place);
         (cluster.device.memory, cluster.device.usable) = (said, None);
     }
 }

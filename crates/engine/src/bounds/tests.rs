@@ -1,12 +1,29 @@
 //! Closed forms against published figures.
 
+use crate::model::Model;
 use crate::plan::{Extent, Format, Precision, Secondary, Size};
 use crate::presets::Library;
 use crate::program::Program;
 use crate::scenario::Scenario;
+use crate::units::Flop;
 use crate::{cost, testing};
 
 use super::*;
+
+/// Parameters of the largest model whose state alone fits on each device.
+fn largest_model(memory: Bytes, state_per_parameter: Bytes) -> f64 {
+    memory / state_per_parameter
+}
+
+/// Hardware flop of one step with full recompute as Megatron-LM counts them:
+/// `96 B s l h^2 (1 + s / (6 h) + V / (16 l h))` for a batch of `B` sequences (Narayanan et al.,
+/// arXiv 2104.04473, section 5.1). Half of the published rows state TFLOP/s by this count.
+fn megatron_flop(model: &Model, sequences: f64, sequence: u32) -> Flop {
+    let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
+    let (sequence, vocab) = (f64::from(sequence), f64::from(model.vocab));
+    let share = 1.0 + sequence / (6.0 * hidden) + vocab / (16.0 * layers * hidden);
+    Flop::new(96.0 * sequences * sequence * layers * hidden * hidden * share)
+}
 
 /// `strategy` on `nodes` nodes of Frontier, state only.
 fn frontier(strategy: &str, nodes: u32) -> Scenario {

@@ -169,7 +169,7 @@ impl Rates<'_> {
     }
 
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
-    pub fn gradient_bytes(&self, whole: bool, layout: &Layout) -> Bytes {
+    pub(crate) fn gradient_bytes(&self, whole: bool, layout: &Layout) -> Bytes {
         let (stack, plan) = (&self.scenario.stack, &self.scenario.plan);
         // Experts whose mesh leaves nothing to shard over are units of FSDP all the same, which has no such buffers.
         let in_units = layout.sees_experts && plan.sharding.optimizer != Extent::Device;

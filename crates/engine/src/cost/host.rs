@@ -95,7 +95,7 @@ impl Rates<'_> {
 
     /// The share of gradients that is on the host from one micro-batch to the next: all beside a state there, and those of an
     /// optimizer there that each rank sends shard by shard while backward runs.
-    pub fn gradients_on_host(&self, layout: &Layout) -> Share {
+    pub(crate) fn gradients_on_host(&self, layout: &Layout) -> Share {
         let Scenario { plan, stack, .. } = self.scenario;
         if plan.offload.state() {
             return Share::new(1.0);

@@ -176,7 +176,7 @@ impl Rates<'_> {
 
     /// Memory of the host for the buffers through which a rank's state of so many parameters comes from the drives; none where
     /// none of it lies there. Buffers that are page-locked beside a state in the host's memory are not counted.
-    pub fn swap_buffers(&self, updated: Count) -> Bytes {
+    pub(crate) fn swap_buffers(&self, updated: Count) -> Bytes {
         let plan = &self.scenario.plan;
         if !plan.offload.on_drives() || updated == Count::ZERO {
             return Bytes::ZERO;

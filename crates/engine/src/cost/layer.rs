@@ -83,7 +83,7 @@ impl Rates<'_> {
     /// Bytes per weight of a linear layer's casts beside it, less the weight's own where they replace it. Forward and
     /// backward read it along different dimensions: where blocks share scales each is a cast of its own, and units that do
     /// not scale blocks want a transposed copy. Weights that are gathered are cast anew.
-    pub fn weight_casts(&self, layout: &Layout) -> Bytes {
+    pub(crate) fn weight_casts(&self, layout: &Layout) -> Bytes {
         if !self.keeps_casts() || layout.weights > 1 || self.scenario.plan.offload.state() {
             return Bytes::ZERO;
         }
@@ -222,7 +222,7 @@ impl Rates<'_> {
     }
 
     /// Bytes of a gradient that an update without clipping does not read.
-    pub fn read_for_norm(&self) -> Bytes {
+    pub(crate) fn read_for_norm(&self) -> Bytes {
         if self.scenario.plan.clip_norm { Bytes::ZERO } else { self.gradient() }
     }
 

@@ -94,6 +94,8 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 /// A part of a scenario that no measured row has: whatever bands the rows give, they say nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum Unmeasured {
+    /// Settings that an import did not understand: whatever else a scenario says, these may change it.
+    Unknown,
     /// Mixtures of experts, on an architecture of which every row is of a dense model.
     Experts,
     /// Mixers that keep a state in place of attention: every row has attention in all layers.
@@ -120,6 +122,7 @@ impl Unmeasured {
 
     fn is_in(self, scenario: &Scenario) -> bool {
         match self {
+            Self::Unknown => !scenario.unknown.is_empty(),
             Self::Experts => scenario.model.experts.is_some() && unserved(scenario),
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::SparseAttention => scenario.model.indexer.is_some(),
@@ -157,9 +160,12 @@ pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
     scenario.calibration.peak_half_width.filter(|_| alike)
 }
 
-/// The same for any scenario: where no measured peak is like it, as if 90 % of the memory fitted with [`SAFE_CHANCE`].
+/// The same for any scenario: where no measured peak is like it, as if 90 % of the memory fitted with [`SAFE_CHANCE`]; beside
+/// settings that are unknown the wider of that and of what measured peaks have.
 pub fn peak_spread(scenario: &Scenario) -> f64 {
-    peak_half_width(scenario).unwrap_or(UNMEASURED_PEAK)
+    let measured = scenario.calibration.peak_half_width.filter(|_| !scenario.unknown.is_empty());
+    peak_half_width(scenario)
+        .unwrap_or_else(|| measured.map_or(UNMEASURED_PEAK, |measured| measured.max(UNMEASURED_PEAK)))
 }
 
 /// The chance that a scenario fits.
@@ -171,7 +177,7 @@ pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> f64 {
 }
 
 /// The chance that what a scenario needs is within so much memory.
-pub fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
+pub(crate) fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
     // As sure as can be told apart, where measured peaks are as predicted.
     let sigma = peak_spread(scenario).max(f64::EPSILON) / COVERAGE_SIGMA;
     let room = libm::log(room / needed) / sigma;
@@ -179,12 +185,12 @@ pub fn chance_of_room(scenario: &Scenario, needed: Bytes, room: Bytes) -> f64 {
 }
 
 /// The share of a device's memory up to which a peak fits with [`SAFE_CHANCE`]: the upper end of its 80 % interval.
-pub fn safe_share(scenario: &Scenario) -> f64 {
+pub(crate) fn safe_share(scenario: &Scenario) -> f64 {
     libm::exp(-peak_spread(scenario))
 }
 
 /// Whether a scenario fits with [`SAFE_CHANCE`]: the one rule by which plans and changes are recommended.
-pub fn fits_safely(scenario: &Scenario, summary: &Summary) -> bool {
+pub(crate) fn fits_safely(scenario: &Scenario, summary: &Summary) -> bool {
     summary.memory.needed() <= summary.memory.capacity * safe_share(scenario)
 }
 

@@ -44,7 +44,7 @@ impl GatedDeltaNet {
     }
 
     /// Width of all heads of values together.
-    pub fn value_width(self) -> u64 {
+    pub(crate) fn value_width(self) -> u64 {
         u64::from(self.value_heads) * u64::from(self.value_head)
     }
 

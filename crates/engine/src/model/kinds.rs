@@ -95,12 +95,12 @@ impl LayerKind {
     }
 
     /// Whether its tokens meet.
-    pub const fn has_mixer(self) -> bool {
+    pub(crate) const fn has_mixer(self) -> bool {
         !matches!(self.mixer, Mixer::None)
     }
 
     /// Whether it has an MLP or experts.
-    pub const fn has_mlp(self) -> bool {
+    pub(crate) const fn has_mlp(self) -> bool {
         !matches!(self.mlp, LayerMlp::None)
     }
 
@@ -110,7 +110,7 @@ impl LayerKind {
     }
 
     /// Whether it is a gated delta net of which each channel decays by itself.
-    pub fn has_narrow_gates(self, model: &Model) -> bool {
+    pub(crate) fn has_narrow_gates(self, model: &Model) -> bool {
         self.mixer == Mixer::DeltaNet && model.delta_net.is_some_and(|net| net.gate_rank.is_some())
     }
 

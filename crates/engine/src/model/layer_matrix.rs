@@ -83,7 +83,7 @@ impl LayerMatrix {
     }
 
     /// Weights of those that a token meets.
-    pub fn active_weights(&self) -> u64 {
+    pub(crate) fn active_weights(&self) -> u64 {
         self.active * self.matrix.parameters()
     }
 }

@@ -42,10 +42,23 @@ pub struct Experts {
 
 impl Experts {
     /// Whether a layer has them.
-    pub(super) fn are_in(self, layer: u32) -> bool {
-        let behind = layer.checked_sub(self.dense_layers.unwrap_or(0));
-        behind.is_some_and(|layer| (layer + 1).is_multiple_of(self.every.unwrap_or(1)))
+    pub fn are_in(self, layer: u32) -> bool {
+        is_placed(layer, self.dense_layers.unwrap_or(0), self.every.unwrap_or(1))
     }
+
+    /// How many first layers have none, and of how many further ones each time the last has them, where two such numbers
+    /// say which layers of a list have them.
+    pub fn places(with: &[bool]) -> Option<(u32, u32)> {
+        let mut layers = with.iter().zip(0_u32..).filter(|(with, _)| **with).map(|(_, layer)| layer);
+        let first = layers.next().unwrap_or(with.len() as u32);
+        let every = layers.next().map_or(1, |second| second - first);
+        let dense = (first + 1).checked_sub(every)?;
+        with.iter().zip(0..).all(|(with, layer)| *with == is_placed(layer, dense, every)).then_some((dense, every))
+    }
+}
+
+fn is_placed(layer: u32, dense: u32, every: u32) -> bool {
+    layer.checked_sub(dense).is_some_and(|behind| (behind + 1).is_multiple_of(every))
 }
 
 impl Model {

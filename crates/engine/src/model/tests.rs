@@ -25,6 +25,20 @@ fn experts(dense_layers: Option<u32>) -> Experts {
     }
 }
 
+/// DeepSeek-V3 has 3 dense layers before 58 with experts, Llama 4 Maverick has them in every second layer; layers that have
+/// them at no regular distance have no such two numbers.
+#[test]
+fn places_of_experts_are_two_numbers() {
+    let runs = |runs: &[(bool, usize)]| runs.iter().flat_map(|(with, count)| vec![*with; *count]).collect::<Vec<_>>();
+    assert_eq!(Experts::places(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
+    assert_eq!(Experts::places(&[false, true, false, true]), Some((0, 2)));
+    assert_eq!(Experts::places(&[false, false, true, false, true]), Some((1, 2)));
+    assert_eq!(Experts::places(&[true; 4]), Some((0, 1)));
+    assert_eq!(Experts::places(&[false; 4]), Some((4, 1)));
+    assert_eq!(Experts::places(&[true, false, true]), None);
+    assert_eq!(Experts::places(&[false, true, true, false]), None);
+}
+
 #[test]
 fn layers_without_experts_count_among_those_with_them() {
     let model = Model { experts: Some(experts(Some(1))), ..plain() };

@@ -56,7 +56,9 @@ impl Library {
                 }
                 let strategy = file.strategy.as_str().into();
                 let (name, caveats) = (file.title(), file.caveats.as_slice().into());
-                let mut scenario = Scenario { name, cluster, stack, calibration, model, strategy, plan, caveats };
+                let unknown = file.unknown.as_slice().into();
+                let mut scenario =
+                    Scenario { name, cluster, stack, calibration, model, strategy, plan, caveats, unknown };
                 scenario.settle_batch();
                 Ok(scenario)
             }

@@ -167,7 +167,7 @@ impl ModelState {
     }
 
     /// The part of it that is of experts, of whose pages as large a share left as of all.
-    pub fn resident_experts(&self) -> StateBytes {
+    pub(crate) fn resident_experts(&self) -> StateBytes {
         if self.host.pages == Bytes::ZERO {
             return self.experts;
         }
@@ -176,7 +176,7 @@ impl ModelState {
     }
 
     /// Pages that are on the device.
-    pub fn resident_pages(&self) -> Bytes {
+    pub(crate) fn resident_pages(&self) -> Bytes {
         self.pages - self.host.pages
     }
 

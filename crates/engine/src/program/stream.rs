@@ -79,7 +79,7 @@ const _: () = {
 };
 
 /// Streams that are serialised with compute: a launch is over when they are.
-pub const SERIAL: StreamSet =
+pub(crate) const SERIAL: StreamSet =
     StreamSet::EMPTY.with(Stream::Compute).with(Stream::Tensor).with(Stream::Context).with(Stream::Experts);
 
 /// A value for each stream.

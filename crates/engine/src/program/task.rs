@@ -38,10 +38,10 @@ pub fn seconds(picos: Picos) -> Seconds {
 pub const RESOURCES: usize = MAX_LEVELS + 1;
 
 /// The index of the device among the resources.
-pub const DEVICE: usize = MAX_LEVELS;
+pub(crate) const DEVICE: usize = MAX_LEVELS;
 
 /// A demand for the whole of a resource.
-pub const FULL_DEMAND: u32 = 4096;
+pub(crate) const FULL_DEMAND: u32 = 4096;
 
 /// Counters of a rank, which tasks raise when they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +203,7 @@ pub fn waits<const N: usize>(conditions: [Option<EventWait>; N]) -> [Option<Even
 }
 
 /// The index of no task.
-pub const NO_TASK: u32 = u32::MAX;
+pub(crate) const NO_TASK: u32 = u32::MAX;
 
 /// Whole bytes; negative where a task leaves less behind than it found.
 pub(super) fn bytes(amount: Bytes) -> i64 {

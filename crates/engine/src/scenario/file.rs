@@ -14,7 +14,7 @@ mod source;
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
-use super::{Problem, Scenario};
+use super::{Problem, Scenario, UnknownSetting};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::text;
@@ -68,6 +68,9 @@ pub struct ScenarioFile {
     /// The cluster in full, where `cluster` names none of the presets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Cluster>,
+    /// What an import did not understand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownSetting>,
 }
 
 impl ScenarioFile {
@@ -87,6 +90,7 @@ impl ScenarioFile {
             published: None,
             shape: None,
             machine: None,
+            unknown: scenario.unknown.to_vec(),
         }
     }
 

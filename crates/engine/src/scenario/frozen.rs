@@ -42,7 +42,7 @@ impl Scenario {
     }
 
     /// Whether the embedding is trained. Logits that reuse its matrix freeze it with them.
-    pub fn trains_embedding(&self) -> bool {
+    pub(crate) fn trains_embedding(&self) -> bool {
         let ends = self.frozen_ends();
         !(ends.embedding() || self.model.tied && ends.head())
     }
@@ -63,13 +63,13 @@ impl Scenario {
     }
 
     /// The gradients that backward computes of the logits' matrix.
-    pub fn differentiated_logits(&self) -> Differentiated {
+    pub(crate) fn differentiated_logits(&self) -> Differentiated {
         let trained = if self.model.tied { self.trains_embedding() } else { !self.frozen_ends().head() };
         if trained { Differentiated::All } else { Differentiated::Inputs }
     }
 
     /// Parameters of the model itself that are trained; of a tied embedding once.
-    pub fn trained_in_full(&self) -> u64 {
+    pub(crate) fn trained_in_full(&self) -> u64 {
         if self.plan.tuning.freezes() {
             return 0;
         }

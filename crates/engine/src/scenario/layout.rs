@@ -83,7 +83,7 @@ impl Layout {
     }
 
     /// Whether experts are divided over other ranks than the rest of the model.
-    pub fn has_expert_mesh(&self) -> bool {
+    pub(crate) fn has_expert_mesh(&self) -> bool {
         self.experts > 1 || self.expert_tensor != self.tensor
     }
 

@@ -177,7 +177,7 @@ impl Band {
     }
 
     /// Whether it is for runs such as this one.
-    pub fn is_for(&self, run: &Likeness<'_>) -> bool {
+    pub(crate) fn is_for(&self, run: &Likeness<'_>) -> bool {
         (self.stacks.is_empty() || self.stacks.iter().any(|stack| stack == run.stack))
             && self.architecture == run.architecture
             && self.experts == run.experts

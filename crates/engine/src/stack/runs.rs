@@ -150,13 +150,13 @@ impl Runs {
     }
 
     /// Whether selective recompute takes modules by their names.
-    pub fn repeats_modules(&self) -> bool {
+    pub(crate) fn repeats_modules(&self) -> bool {
         lists(self.recompute.as_ref(), RecomputeKind::Modules)
     }
 
     /// Whether it trains in a precision. A program of fp8 scales it in some way; blocks that matrix units scale are a
     /// format of their own.
-    pub fn trains_in(&self, precision: Precision) -> bool {
+    pub(crate) fn trains_in(&self, precision: Precision) -> bool {
         let scaled = matches!(precision, Precision::Fp8Delayed | Precision::Fp8Current | Precision::Fp8Block);
         let precisions = self.precisions.as_ref();
         lists(precisions, precision) || scaled && lists(precisions, Precision::Fp8)
@@ -173,7 +173,7 @@ impl Runs {
     }
 
     /// The patterns in which it shards, beside a pipeline or without one; `None` where any will do.
-    pub fn shard_patterns(&self, pipelined: bool) -> Option<&[ShardPattern]> {
+    pub(crate) fn shard_patterns(&self, pipelined: bool) -> Option<&[ShardPattern]> {
         let beside = self.pipeline_shards.as_ref().filter(|_| pipelined);
         beside.or(self.shards.as_ref()).map(Vec::as_slice)
     }

@@ -146,6 +146,7 @@ impl Case {
             strategy: strategy.into(),
             plan,
             caveats: [].into(),
+            unknown: [].into(),
         };
         scenario.plan.precision = precision;
         scenario.plan.compile = compile(row, &scenario.stack);

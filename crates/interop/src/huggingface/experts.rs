@@ -43,6 +43,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::Gemma4 => gemma4(keys)?,
         ExpertRule::Mimo => mimo(keys, model.layers)?,
     };
+    let widths = widths.map(|widths| beside(keys, widths)).transpose()?;
     let Some(Widths { expert, dense, shared, dense_layers, every }) = widths else {
         model.ffn_hidden = plain(keys, family, model.hidden)?;
         return Ok(());
@@ -107,6 +108,26 @@ fn all(keys: &mut Keys<'_>) -> Result<Widths, Problem> {
     Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0, every: 1 })
 }
 
+/// Shared experts and first layers without any, where a file has them that is read as a family without.
+fn beside(keys: &mut Keys<'_>, widths: Widths) -> Result<Widths, Problem> {
+    let shared = match widths.shared {
+        None => keys
+            .count("shared experts", &SHARED)?
+            .filter(|count| *count > 0)
+            .map(|count| count.saturating_mul(widths.expert)),
+        shared => shared,
+    };
+    let first = if widths.dense_layers == 0 && widths.every == 1 {
+        keys.count("experts.dense_layers", &["first_k_dense_replace"])?.unwrap_or(0)
+    } else {
+        0
+    };
+    if first == 0 {
+        return Ok(Widths { shared, ..widths });
+    }
+    Ok(Widths { shared, dense: keys.needed("ffn_hidden", &["intermediate_size"])?, dense_layers: first, ..widths })
+}
+
 /// Layers without experts are listed, or lie between those with experts.
 fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Problem> {
     let expert = own(keys)?;
@@ -131,18 +152,12 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Proble
 
 /// How the format says which layers have experts: so many without at first, then the last of every so many.
 fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) {
-    let dense = with.iter().filter(|with| !**with).count();
-    let first = with.iter().take_while(|with| !**with).count();
-    if first == dense {
-        return (first as u32, 1);
-    }
-    let is_last = |every: &u32| with.iter().zip(1..).all(|(with, count)| *with == u32::is_multiple_of(count, *every));
-    if let Some(every) = (2..=with.len() as u32).find(is_last) {
-        return (0, every);
-    }
-    let why = "the layers without experts are taken to be the first ones";
-    keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));
-    (dense as u32, 1)
+    Experts::places(with).unwrap_or_else(|| {
+        let dense = with.iter().filter(|with| !**with).count() as u32;
+        let why = "the layers without experts are taken to be the first ones";
+        keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));
+        (dense, 1)
+    })
 }
 
 fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> {

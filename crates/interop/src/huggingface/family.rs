@@ -253,7 +253,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 51] = [
+const FAMILIES: [Family; 54] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
@@ -336,12 +336,18 @@ const FAMILIES: [Family; 51] = [
         biases: BiasRules { qkv: ATTENTION, ..BiasRules::NONE }, experts: ExpertRule::DeepSeek(1), ..LLAMA },
     // The first one with experts, before latent attention.
     Family { name: "deepseek", experts: ExpertRule::DeepSeek(0), ..LLAMA },
+    Family { name: "dots1", qk_norm: QK_HEAD, experts: ExpertRule::DeepSeek(0), ..LLAMA },
+    // Ling 2.0: the code beside its weights (inclusionAI/Ling-1T, modeling_bailing_moe_v2.py).
+    Family { name: "bailing_moe_v2", qk_norm: QkNormRule::HeadIf("use_qk_norm"), biases: BiasRules { qkv: Has::If("use_qkv_bias", false),
+            ..BiasRules::layers(Has::If("use_bias", false)) }, experts: ExpertRule::DeepSeek(0), ..LLAMA },
+    Family { name: "minimax_m2", qk_norm: QK_WIDTH, kv_heads: KvHeads::Constant(8), head_size: Some(128),
+        experts: ExpertRule::All, ..LLAMA },
 ];
 
 /// Other names of classes.
 #[rustfmt::skip]
-const ALIASES: [(&str, &str); 11] = [
-    ("kimi_k2", "deepseek_v3"), ("RefinedWeb", "falcon"), ("RefinedWebModel", "falcon"),
+const ALIASES: [(&str, &str); 12] = [
+    ("kimi_k2", "deepseek_v3"), ("mimo", "qwen2"), ("RefinedWeb", "falcon"), ("RefinedWebModel", "falcon"),
     // Decoders of models of text and pictures, which are those of the model of text.
     ("qwen2_vl", "qwen2"), ("qwen2_vl_text", "qwen2"), ("qwen2_5_vl", "qwen2"), ("qwen2_5_vl_text", "qwen2"),
     ("qwen3_vl_text", "qwen3"), ("qwen3_vl_moe_text", "qwen3_moe"), ("glm4v_text", "glm4"), ("glm4v_moe_text", "glm4_moe"),

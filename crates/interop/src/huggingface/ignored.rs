@@ -64,6 +64,10 @@ pub(super) fn note_around(outer: &Map<String, Value>, report: &mut ImportReport)
 }
 
 fn why(key: &str) -> &'static str {
-    let found = REASONS.iter().find(|(part, _)| key.contains(part));
-    found.map_or("no shape is read from it", |(_, why)| why)
+    reason(key).unwrap_or("no shape is read from it")
+}
+
+/// Why a key does not matter, where that is known.
+pub(super) fn reason(key: &str) -> Option<&'static str> {
+    REASONS.iter().find(|(part, _)| key.contains(part)).map(|(_, why)| *why)
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::experts;
 use super::family::Family;
+use super::ignored;
 use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
@@ -44,6 +45,14 @@ pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
     let of_mamba = |key: &str| key.starts_with("mamba_") && key != STATE_FORMAT && !known;
     if let Some((key, value)) = object.iter().find(|(key, _)| of_mamba(key)) {
         return Err(Problem::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
+    }
+    let classes = object.get("architectures").and_then(Value::as_array).into_iter().flatten();
+    if let Some(class) = classes.filter_map(Value::as_str).find(|class| class.ends_with("ForMaskedLM")) {
+        return Err(Problem::new(
+            "architectures",
+            format!("is {class}: an encoder, whose attention sees both sides"),
+            only,
+        ));
     }
     for (key, what) in [("is_encoder_decoder", "an encoder and a decoder"), ("add_cross_attention", "cross-attention")]
     {
@@ -95,6 +104,41 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
         }
     }
     attention_config(keys)
+}
+
+/// Parts of the names of sizes.
+const SIZES: [&str; 12] = [
+    "attn",
+    "attention",
+    "conv",
+    "dense",
+    "expert",
+    "ffn",
+    "head",
+    "hidden",
+    "intermediate",
+    "latent",
+    "layer",
+    "shared",
+];
+
+/// Sizes that a file read as another family's has and that family does not: they would be left out without a word.
+pub(super) fn of_another(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
+    let is_size = |key: &str, value: &Value| {
+        let named = SIZES.iter().any(|part| key.contains(part)) && ignored::reason(key).is_none();
+        named && value.as_f64().is_some_and(|value| value > 1.0)
+    };
+    match keys.unread().find(|(key, value)| is_size(key, value)) {
+        Some((key, value)) => {
+            let what = format!("is {}, and no shape is read from it as {}", shown(value), family.name);
+            Err(keys.error(
+                key,
+                what,
+                "take it out of the file where it changes no size, or describe the model in models/*.toml",
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Activation functions that no class has between a gate and its product: the MLP then has two matrices, not three.

@@ -8,7 +8,7 @@ use super::deepspeed;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -223,7 +223,8 @@ fn read_megatron(mut inside: ToolSettings, place: &str, draft: &mut PlanDraft) {
 
 fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
     let version = fsdp.take("fsdp_version");
-    draft.unsynchronised = Some(place.to_owned());
+    let second = version.as_ref().is_some_and(|version| version.text == "2");
+    draft.reduced = Some(reduced(second, place));
     let named = ["fsdp_sharding_strategy", "fsdp_reshard_after_forward"].into_iter().find_map(|name| {
         let text = fsdp.text(name)?;
         let strategy = STRATEGIES.iter().find(|(name, number, ..)| [*name, *number].contains(&text))?;
@@ -231,12 +232,12 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
     });
     table::read(FSDP, fsdp, draft);
     read_offload(fsdp, draft);
-    if version.as_ref().is_none_or(|version| version.text != "2") {
+    if !second {
         table::read(FIRST, fsdp, draft);
     }
     match named {
         // The second version has no strategies, and passes over them.
-        Some((_, setting)) if version.as_ref().is_some_and(|version| version.text == "2") => {
+        Some((_, setting)) if second => {
             draft.report.ignore(&setting.place, "FSDP2 shards by its mesh");
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
         }
@@ -251,6 +252,18 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
         }
     }
+}
+
+/// When gradients of several micro-batches are reduced. `no_sync` keeps those of FSDP1 whole until the last one; FSDP2's modules
+/// have no such method, and Accelerate has called what they have since 1.11 (pull request 3762).
+pub(super) fn reduced(second: bool, place: &str) -> (Reduction, String) {
+    if second {
+        let why =
+            "Accelerate before 1.11 has FSDP2 reduce gradients at each micro-batch; since then it keeps them whole";
+        return (Reduction::MicroBatch, format!("{place}: {why}, as --reduction step does"));
+    }
+    let why = "FSDP keeps gradients whole until the last micro-batch, without sync_each_batch";
+    (Reduction::Step, format!("{place}: {why}"))
 }
 
 fn read_offload(fsdp: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -307,6 +320,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         ONE_EXTENT,
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead(
             Field::Offload,

@@ -6,7 +6,7 @@ use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
-use super::fine_tuners::FineTuner;
+use super::programs::{self, Program};
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, only};
 use super::writer::{Line, PlanWriter};
@@ -44,6 +44,9 @@ const SWITCHED: [(&str, FrozenFormat); 4] = [
 ];
 const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
+const IS_OFF: &str = "what it belongs to is off";
+const STATE: &str = "say an optimizer with the state of one of --optimizer, and leave it out";
+const OF_PICTURES: &str = "the parts that read pictures are no part of a plan";
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
 const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
 pub(super) const FUSED: &str = "choose a --stack whose kernels are fused, and leave it out";
@@ -62,14 +65,38 @@ const KEYS: &[ToolKey] = &[
     only("lora_mlp_kernel", OFF, FUSED),
     only("lora_qkv_kernel", OFF, FUSED),
     only("lora_o_kernel", OFF, FUSED),
+    nothing("merge_lora", "what is done with adapters after training is no part of a step"),
+    nothing("adapter_name_or_path", "loading is no part of a step"),
     only("lora*", OFF, ALONE),
     only("peft*", OFF, ALONE),
+    only("pissa*", OFF, ALONE),
+    only("lisa*", OFF, ALONE),
+    only("relora*", OFF, ALONE),
+    only("qat*", OFF, ALONE),
+    only("gptq*", OFF, ALONE),
     only("modules_to_save", OFF, ALONE),
     only("additional_target", OFF, ALONE),
+    nothing("freeze_vit", OF_PICTURES),
+    nothing("freeze_aligner", OF_PICTURES),
+    nothing("freeze_vision_tower", OF_PICTURES),
+    nothing("freeze_multi_modal_projector", OF_PICTURES),
     only("freeze*", OFF, ALONE),
     only("tune_mm_mlp_adapter", OFF, ALONE),
     only("use_galore", OFF, ALONE),
     only("use_badam", OFF, ALONE),
+    only("use_apollo", OFF, STATE),
+    only("use_adam_mini", OFF, STATE),
+    only("use_muon", OFF, "say it by --optimizer muon, and leave it out"),
+    nothing("galore_*", IS_OFF),
+    nothing("badam_*", IS_OFF),
+    nothing("apollo_*", IS_OFF),
+    only("use_llama_pro", OFF, ALONE),
+    only("mixture_of_depths", OFF, ALONE),
+    only("use_kt", OFF, "give the run without it: a plan's experts are on devices"),
+    only("fp8", OFF, "say the recipe by --precision, and switch it off"),
+    nothing("fp8_*", IS_OFF),
+    only("llmcompressor*", OFF, ALONE),
+    only("diffusion*", OFF, ALONE),
     only("use_unsloth", OFF, UNSLOTH),
     only("tuner_backend", &["peft", "swift"], UNSLOTH),
     only("use_gradient_checkpointing", &[], UNSLOTH),
@@ -98,7 +125,7 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 }
 
 /// Reads what is trained, and how the rest is kept.
-pub fn read(settings: &mut ToolSettings, fine_tuner: &FineTuner, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, program: &Program, draft: &mut PlanDraft) {
     let frozen = quantised(settings, draft);
     // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
     let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()));
@@ -144,7 +171,7 @@ pub fn read(settings: &mut ToolSettings, fine_tuner: &FineTuner, draft: &mut Pla
         (None, Some(linear)) => draft.take(Field::LoraTargets, LoraTargets::ALL, &linear.place),
         (None, None) => {}
     }
-    fine_tuner.assume_adapters(draft);
+    program.assume_adapters(draft);
     table::read(KEYS, settings, draft);
 }
 
@@ -194,21 +221,30 @@ fn quantised(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Froz
     found
 }
 
-/// The settings of axolotl under the names of the Trainer and of TRL.
-pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
-    const NAMES: [(&str, &str); 6] = [
-        ("base_model", "model_name_or_path"),
-        ("micro_batch_size", "per_device_train_batch_size"),
-        ("sequence_len", "max_length"),
-        ("num_epochs", "num_train_epochs"),
-        ("optimizer", "optim"),
-        ("flash_attention", "use_flash_attn"),
-    ];
-    for (theirs, name) in NAMES {
-        if let Some(setting) = settings.take(theirs) {
-            settings.put(name, &setting.text, theirs);
+/// axolotl's plugins, each of which is code: those of evaluation have no part in a step.
+pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(plugins) = settings.take("plugins") else { return };
+    let names: Vec<&str> = plugins.text.split([',', '[', ']', '"', ' ']).filter(|name| !name.is_empty()).collect();
+    for name in names {
+        let called = name.rsplit('.').next().unwrap_or(name);
+        let one = Setting { text: called.to_owned(), place: plugins.place.clone() };
+        let losses = ["cut_cross_entropy", "liger"];
+        match name {
+            name if name.contains("lm_eval") => draft.report.ignore(&plugins.place, "evaluation is no part of a step"),
+            name if losses.iter().any(|loss| name.contains(loss)) => {
+                draft.cannot(&one, "computes the loss without whole logits", LOSS)
+            }
+            _ => draft.cannot(&one, "is code that trains as no plan can say", "give the run without it"),
         }
     }
+}
+
+/// The way out where the loss is computed otherwise than a stack's.
+const LOSS: &str = "choose a --stack whose loss is computed so, and leave it out";
+
+/// The settings of axolotl as the Trainer and TRL have them, but for its names of them.
+pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
+    programs::note_program(&mut settings, "axolotl");
     // It turns bf16 on where the device has it.
     if settings.text("bf16") == Some("auto") {
         settings.put("bf16", "true", "bf16");

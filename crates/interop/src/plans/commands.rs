@@ -7,7 +7,7 @@ use super::script::{ShellCommand, ShellScript};
 use super::settings::ToolSettings;
 use super::tool::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
-use super::{accelerate, adapters, fine_tuners, megatron, torchtitan, torchtune, trainer};
+use super::{accelerate, adapters, megatron, programs, torchtitan, torchtune, trainer};
 
 /// Programs that are known by their flags.
 const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
@@ -86,8 +86,10 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     {
         return sure(PlanTarget::Accelerate, end, &name);
     }
-    if let Some((command, at)) = fine_tuners::start(words).or_else(|| fine_tuners::start_of_module(&name, at)) {
-        return sure(PlanTarget::Trainer, at, &command);
+    let by_words = || programs::start(words).map(|(program, command, at)| (program.tool, command, at));
+    let of_module = || programs::start_of_module(&name, at);
+    if let Some((tool, command, at)) = by_words().or_else(|| programs::other_stage(words)).or_else(of_module) {
+        return sure(tool, at, &command);
     }
     let own = options(&words[at..]);
     if let Some((tool, _)) = BY_FLAGS.into_iter().find(|(_, flags)| flags.know(&own)) {
@@ -135,7 +137,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             let mut own =
                 ProgramWords { program: name, grammar: WordGrammar::Options }.read(own, ToolSettings::new(read.file));
             note_file(&mut own, name);
-            if trainer::FLAGS.know(&own) || fine_tuners::names_file(&own) {
+            if trainer::FLAGS.know(&own) || programs::names_file(&own) {
                 return vec![(PlanTarget::Accelerate, options), (PlanTarget::Trainer, own)];
             }
             options.fall_back(own);
@@ -148,7 +150,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             if recipe == 0 {
                 settings.put(launcher::DEVICES, "1", "tune run without options of torchrun");
             }
-            fine_tuners::note_program(&mut settings, name);
+            programs::note_program(&mut settings, name);
             vec![(PlanTarget::Torchtune, settings)]
         }
         PlanTarget::Torchtitan => {
@@ -158,18 +160,20 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             vec![(PlanTarget::Torchtitan, settings)]
         }
         PlanTarget::Trainer => {
-            let assigns = own.first().is_some_and(|word| option(word).is_none()) && fine_tuners::assigns(name);
+            let assigns = own.first().is_some_and(|word| option(word).is_none()) && programs::assigns(name);
             let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
             let mut settings = read.settings(of_launcher, own, grammar, name);
-            fine_tuners::note_start(&mut settings, name, read.words);
+            programs::note_start(&mut settings, name, read.words);
             note_file(&mut settings, name);
-            if fine_tuners::is_started(&settings, "axolotl") {
+            if programs::is_started(&settings, "axolotl") {
                 settings = adapters::of_axolotl(settings);
             }
             vec![(PlanTarget::Trainer, settings)]
         }
         PlanTarget::DeepSpeed | PlanTarget::Megatron | PlanTarget::Sbatch => {
-            vec![(*tool, read.settings(of_launcher, own, WordGrammar::Options, name))]
+            let mut settings = read.settings(of_launcher, own, WordGrammar::Options, name);
+            programs::note_start(&mut settings, name, read.words);
+            vec![(*tool, settings)]
         }
     }
 }
@@ -177,7 +181,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
 /// Notes that a program is started with a file that says more.
 fn note_file(settings: &mut ToolSettings, name: &str) {
     if settings.text(CONFIG).is_some_and(is_settings_file) {
-        fine_tuners::note_program(settings, name);
+        programs::note_program(settings, name);
     }
 }
 

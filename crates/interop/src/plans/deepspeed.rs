@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use shardscope_engine::model::Positions;
 use shardscope_engine::plan::{MasterWeights, Moments, Offload, Optimizer, Plan, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
@@ -81,6 +82,7 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     clips("gradient_clipping"),
     nothing("offload_optimizer_nvme_path", DRIVES),
     nothing("offload_param_nvme_path", DRIVES),
+    nothing("seq_parallel_communication_data_type", "sequences are not split that way"),
     nothing("deepspeed_moe_layer_cls_names", "a plan shards experts like other parameters"),
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
@@ -111,7 +113,16 @@ const OPTIMIZERS: &[(&str, Value)] = &[
 const STAGES: [Option<Sharded>; 4] = [None, Some(Sharded::Optimizer), Some(Sharded::Gradients), Some(Sharded::Weights)];
 
 /// The newest stack of DeepSpeed that is known.
-const STACK: &str = "deepspeed-zeropp-2023";
+const STACK: (&str, &str) = ("deepspeed-zeropp-2023", "DeepSpeed");
+
+/// That of models of transformers under it.
+const WITH_TRANSFORMERS: (&str, &str) = ("hf-deepspeed-2024", "Hugging Face models on DeepSpeed");
+
+/// The stack of a model whose class of transformers attends plainly unless it is told otherwise, as those with learned positions
+/// did until late 2024: DeepSpeed's own, whose attention keeps its scores.
+pub(super) fn stack_of(stack: (&'static str, &'static str), positions: Positions) -> (&'static str, &'static str) {
+    if stack == WITH_TRANSFORMERS && positions == Positions::Learned { STACK } else { stack }
+}
 
 const STAGE: &str = "zero_optimization.stage";
 const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
@@ -127,7 +138,7 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 /// Reads it.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
-    draft.stack = Some((STACK, "DeepSpeed"));
+    draft.stack.get_or_insert(STACK);
     // Before the table takes away the two counts that this one has to agree with.
     let all = settings.take(ALL);
     if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
@@ -311,9 +322,15 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.take(Field::Offload, offload, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
 }
 
+/// Reads it as the Trainer has it.
+pub(crate) fn read_with_transformers(settings: ToolSettings, draft: &mut PlanDraft) {
+    draft.stack = Some(WITH_TRANSFORMERS);
+    read(settings, draft);
+}
+
 /// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
 pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
-    draft.stack = Some((STACK, "DeepSpeed"));
+    draft.stack = Some(WITH_TRANSFORMERS);
     if let Some(file) = inside.take("deepspeed_config_file") {
         if let Some(named) = named {
             read(named, draft);

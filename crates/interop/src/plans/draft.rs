@@ -7,13 +7,14 @@ use std::fmt::Display;
 
 use crate::report::ImportReport;
 use shardscope_engine::model::Model;
-use shardscope_engine::plan::{Compile, Extent, MasterWeights, Moments, Offload, Recompute, Sharded};
+use shardscope_engine::plan::{Compile, Extent, MasterWeights, Moments, Offload, Recompute, Reduction, Sharded};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
 use super::PlanWishes;
 use super::free_layers::FreeLayers;
 use super::harmless::HarmlessNames;
+use super::megatron::UnevenStages;
 use super::settings::Setting;
 
 /// Fields as they are found, with what is wrong.
@@ -32,10 +33,12 @@ pub(crate) struct PlanDraft {
     pub prefetched: Option<(f64, String)>,
     /// Whether the arguments are a log's, which has those too that nobody set.
     pub logged: bool,
-    /// What makes FSDP leave gradients unreduced until the last micro-batch of a step.
-    pub unsynchronised: Option<String>,
+    /// When gradients of several micro-batches are reduced, and why: it matters where there are several.
+    pub reduced: Option<(Reduction, String)>,
     /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
     pub layers_per_stage: Option<(u32, String)>,
+    /// How stages that are not alike divide the layers, of which the model has so many.
+    pub uneven_stages: Option<(UnevenStages, String)>,
     /// Layers of each pipeline stage that are computed again, where a file says so: what share that is depends on the model.
     pub repeated_layers: Option<(u32, String)>,
     /// Layers whose activations are on the host, where a file says so: whether those are all but the last depends on the
@@ -49,6 +52,8 @@ pub(crate) struct PlanDraft {
     pub free_layers: Option<(FreeLayers, String)>,
     /// Settings that no table of their tool knows, by their names.
     pub unknown: Vec<(String, Setting)>,
+    /// Those of them that may change size, time or memory for all that is known.
+    pub doubted: Vec<(String, Setting)>,
     /// Settings of each tool that change nothing.
     pub harmless: HarmlessNames,
     /// Devices of the nodes, where the user says these.
@@ -144,14 +149,26 @@ impl PlanDraft {
         self.values.insert(field, (value, String::new()));
     }
 
-    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`.
+    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`. Gradients
+    /// are summed over copies at each micro-batch.
     pub fn shard(&mut self, first: Option<Sharded>, over: Option<Extent>, place: &str) {
+        self.shard_with_copies(first, over, "hsdp", place);
+    }
+
+    /// The same, with the strategy that has copies of shards of weights.
+    pub fn shard_with_copies(
+        &mut self,
+        first: Option<Sharded>,
+        over: Option<Extent>,
+        copied: &'static str,
+        place: &str,
+    ) {
         let strategy = match (first, &over) {
             (None, _) | (_, Some(Extent::Ranks(1))) => "ddp",
             (Some(Sharded::Optimizer), _) => "zero1",
             (Some(Sharded::Gradients), _) => "zero2",
             (Some(Sharded::Weights), None) => "fsdp",
-            (Some(Sharded::Weights), Some(_)) => "hsdp",
+            (Some(Sharded::Weights), Some(_)) => copied,
         };
         self.take(Field::Strategy, Value::id(strategy), place);
         if let Some(over) = over.filter(|_| strategy != "ddp") {
@@ -163,6 +180,12 @@ impl PlanDraft {
     pub(crate) fn keep_16_bits(&mut self, place: &str) {
         self.take(Field::MasterWeights, MasterWeights::None, place);
         self.take(Field::Moments, Moments::Bf16, place);
+    }
+
+    /// The same where no file says it.
+    pub(crate) fn assume_16_bits(&mut self, why: &str) {
+        self.assume(Field::MasterWeights, MasterWeights::None, why);
+        self.assume(Field::Moments, Moments::Bf16, why);
     }
 
     /// What is said of a field.

@@ -2,29 +2,37 @@
 //!
 //! What is absent from a script has the parser's default; a log has every argument.
 
+mod parts;
 mod shape;
+mod stages;
 mod write;
 
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{
     CudaGraphs, DispatchFormats, Dispatcher, Extent, Format, GlobalBatch, GradientFormat, Moments, Optimizer,
-    Precision, Recompute, Schedule, Sharded,
+    Precision, Recompute, Schedule, Sharded, TrainMethod,
 };
 use shardscope_engine::scenario::{Field, Value};
 
+use super::adapters;
 use super::draft::PlanDraft;
 use super::harmless;
+use super::programs;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, nothing, number, only, words};
 use super::words::KnownFlags;
 
+pub(crate) use stages::UnevenStages;
 pub(crate) use write::{TABLE, VERSIONS};
 
 pub use write::{script as write, text};
 
 /// The stack that knows what Megatron-LM runs.
 pub(super) const OWN_STACK: (&str, &str) = ("megatron-2024", "Megatron-LM");
+
+/// That of adapters, which Megatron-LM has none of.
+const WITH_ADAPTERS: (&str, &str) = ("megatron-bridge-2025", "adapters under Megatron Bridge");
 
 /// What single arguments say.
 const KEYS: &[ToolKey] = &[
@@ -57,14 +65,25 @@ const KEYS: &[ToolKey] = &[
     only("partition_activations", OFF, WHOLE),
     only("distribute_saved_activations", OFF, WHOLE),
     only("distribute_checkpointed_activations", OFF, WHOLE),
-    only("decoder_first_pipeline_num_layers", OFF, EVENLY),
-    only("decoder_last_pipeline_num_layers", OFF, EVENLY),
-    only("pipeline_model_parallel_layout", OFF, EVENLY),
-    only("account_for_embedding_in_pipeline_split", OFF, EVENLY),
-    only("account_for_loss_in_pipeline_split", OFF, EVENLY),
     words("exp_avg_dtype", Field::Moments, MOMENTS),
     words("exp_avg_sq_dtype", Field::Moments, MOMENTS),
     only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
+    only("vision_model_type", OFF, PICTURES),
+    only("recompute_vision", OFF, PICTURES),
+    only(
+        "moe_layer_recompute",
+        OFF,
+        "say it by --recompute modules with --recompute-modules experts, and leave it out",
+    ),
+    only("moe_use_upcycling", OFF, "give the run that trains the experts"),
+    only("fp8_param_gather", OFF, GATHERED_IN_FP8),
+    only("fp4_param_gather", OFF, GATHERED_IN_FP8),
+    only("tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
+    only("expert_tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
+    only("use_torch_optimizer_for_cpu_offload", OFF, "the stack says how fast the host updates"),
+    nothing("kv_lora_rank", LATENT),
+    nothing("q_lora_rank", LATENT),
+    number("gradient_accumulation_steps", Field::Accumulate),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
@@ -101,7 +120,11 @@ const LAYERS_ON_HOST: &str = "cpu_offloading_num_layers";
 const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
-const EVENLY: &str = "a plan cuts stages evenly";
+const LAYOUT: &str = "pipeline_model_parallel_layout";
+const GATHERED_IN_FP8: &str = "choose a --stack whose weights are gathered in fp8, and leave it out";
+const PICTURES: &str =
+    "name the language model with --model, and give its own training: a plan has no model that reads pictures";
+const LATENT: &str = "it is of latent attention, which multi_latent_attention switches on";
 
 const GLOBAL: &str = "global_batch_size";
 const MODULES: &str = "recompute_modules";
@@ -137,10 +160,12 @@ pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
 /// Reads them.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
-    draft.stack = Some(OWN_STACK);
+    let program = programs::take_defaults(settings, &programs::MEGATRON, draft);
+    draft.stack = Some(program.stack.unwrap_or(OWN_STACK));
     if let Some(size) = settings.take("world_size") {
         draft.read(Field::Devices, &size.text, &size.place);
     }
+    read_pictures(settings, draft);
     table::read(KEYS, settings, draft);
     read_precision(settings, draft);
     read_gradients(settings, draft);
@@ -154,15 +179,51 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_recompute(settings, draft);
     read_batch(settings, draft);
     read_length(settings, draft);
-    shape::read(settings, draft);
+    if program.names_model {
+        read_name(settings, draft);
+    } else {
+        shape::read(settings, draft);
+    }
+    adapters::read(settings, program, draft);
+    if draft.value(Field::Train).is_some_and(|train| *train != TrainMethod::Full.into()) {
+        draft.stack = Some(WITH_ADAPTERS);
+    }
     draft.assume(Field::MicroBatch, 1_u32, "no argument says it");
-    let settings = table::left(harmless::MEGATRON, std::mem::take(settings), draft);
-    let mut settings = table::left(harmless::LAUNCHER, settings, draft);
+    let mut settings = std::mem::take(settings);
+    for tool in [harmless::MEGATRON, harmless::LAUNCHER].iter().chain(program.harmless) {
+        settings = table::left(tool, settings, draft);
+    }
     // A log has every argument, and most of those that nobody set are off.
     for off in settings.take_off(if draft.logged { OFF } else { &[] }) {
         draft.report.ignore(&off.place, "it is off");
     }
     table::leave("", settings, draft);
+}
+
+/// Of a model that reads pictures too `seq_length` counts those, and `decoder_seq_length` the tokens of the language model
+/// (examples/multimodal/train.py).
+fn read_pictures(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if let Some(tokens) = on(settings, "decoder_seq_length") {
+        draft.read(Field::Sequence, &tokens.text, &tokens.place);
+        if let Some(pictures) = settings.take("seq_length") {
+            draft.report.ignore(&pictures.place, "decoder_seq_length says how many tokens the language model reads");
+        }
+    }
+}
+
+/// A model that is named, and whose shape is elsewhere.
+fn read_name(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    for model in ["model", "load", "mcore_model", "model_name_or_path"]
+        .iter()
+        .filter_map(|name| settings.take(name))
+        .collect::<Vec<_>>()
+    {
+        draft.ask(
+            Field::Model,
+            &model.place,
+            format!("'{}' is a model's name, and its shape is in no file", model.text),
+        );
+    }
 }
 
 /// Takes an argument that is on away, and one that is off with it.
@@ -321,14 +382,49 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {
-            draft.shard(first, Some(Extent::Ranks(group / count)), &copies.place);
+            // Each instance reduces its shards before they are summed over instances, once a step.
+            draft.shard_with_copies(first, Some(Extent::Ranks(group / count)), "mics", &copies.place);
         }
         (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
         _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),
     }
 }
 
+/// Stages that have not as many layers as the others.
+fn read_uneven(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut taken = |name: &str| on(settings, name);
+    let [first, last] = ["decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers"].map(&mut taken);
+    let [embedding, loss] =
+        ["account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"].map(&mut taken);
+    let layout = taken(LAYOUT);
+    let said = [&layout, &first, &last, &embedding, &loss].into_iter().flatten().next();
+    let Some(place) = said.map(|setting| setting.place.clone()) else { return };
+    let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());
+    let ranks = draft.ranks(Field::Pipeline);
+    let uneven = match layout {
+        Some(layout) => {
+            let Some(layers) = stages::read_layout(&layout.text) else {
+                return draft.refuse(
+                    &place,
+                    format!("'{}' is no layout of stages that is known", layout.text),
+                    Field::StageLayers,
+                );
+            };
+            let each = layers.len() as u32 / ranks;
+            if each > 1 {
+                draft.take(Field::StagesPerRank, each, &place);
+                draft.take(Field::Schedule, Schedule::INTERLEAVING, &place);
+            }
+            UnevenStages::Listed(layers)
+        }
+        None if first.is_some() || last.is_some() => UnevenStages::Ends { first: count(&first), last: count(&last) },
+        None => UnevenStages::Counted { embedding: embedding.is_some(), loss: loss.is_some() },
+    };
+    draft.uneven_stages = Some((uneven, place)).filter(|_| ranks > 1);
+}
+
 fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    read_uneven(settings, draft);
     let pipeline = draft.ranks(Field::Pipeline);
     let named = ["virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"];
     let stages = named.into_iter().find_map(|name| on(settings, name));

@@ -262,8 +262,13 @@ impl Shell {
             return (self.parameter(inside), after);
         }
         if text.starts_with('(') {
-            // A command's output is not known: it stays as it is written, without its spaces.
             let end = closing(text);
+            let sum =
+                text[..end].trim_matches(['(', ')']).trim().strip_prefix("expr ").and_then(|sum| self.arithmetic(sum));
+            if let Some(sum) = sum {
+                return (sum.to_string(), &text[end..]);
+            }
+            // Another command's output is not known: it stays as it is written, without its spaces.
             return (format!("${}", text[..end].replace(char::is_whitespace, "")), &text[end..]);
         }
         let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());

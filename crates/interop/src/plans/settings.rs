@@ -123,6 +123,13 @@ impl ToolSettings {
         }
     }
 
+    /// Calls one otherwise, unless its new name is there; messages have its own.
+    pub(crate) fn call(&mut self, name: &str, other: &str) {
+        if let Some(setting) = self.values.remove(name) {
+            self.values.entry(other.to_owned()).or_insert(setting);
+        }
+    }
+
     /// Those of it under other names, called as before in messages.
     pub(crate) fn renamed(self, name: impl Fn(&str) -> String) -> Self {
         let values = self.values.into_iter().map(|(key, setting)| (name(&key), setting)).collect();

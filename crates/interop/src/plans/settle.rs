@@ -2,16 +2,17 @@
 //!
 //! Not for any tool's names.
 
-use shardscope_engine::plan::{Offload, Recompute, Reduction, Schedule};
+use shardscope_engine::plan::{Offload, Recompute, Schedule, StageSizes};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
 use super::draft::PlanDraft;
 
 /// Fields that are settled here.
-const SETTLED: [Field; 7] = [
+const SETTLED: [Field; 8] = [
     Field::Prefetch,
     Field::StagesPerRank,
+    Field::StageLayers,
     Field::Schedule,
     Field::Recompute,
     Field::Offload,
@@ -29,11 +30,10 @@ pub(super) fn settle(
     if !draft.errors.is_empty() {
         return Err(std::mem::take(&mut draft.errors));
     }
-    if let Some(place) = draft.unsynchronised.take()
+    if let Some((reduction, why)) = draft.reduced.take()
         && scenario.plan.accumulate > 1
     {
-        let why = format!("{place}: FSDP keeps gradients whole until the last micro-batch, without sync_each_batch");
-        draft.assume(Field::Reduction, Reduction::Step, why);
+        draft.assume(Field::Reduction, reduction, why);
     }
     let before = file.clone();
     for field in SETTLED {
@@ -55,6 +55,15 @@ fn settle_layers(scenario: &Scenario, draft: &mut PlanDraft) {
         draft.take(Field::StagesPerRank, stages, &place);
         if stages > 1 && draft.value(Field::Schedule).is_none() {
             draft.take(Field::Schedule, Schedule::INTERLEAVING, &place);
+        }
+    }
+    if let Some((uneven, place)) = draft.uneven_stages.take() {
+        let [ranks, each] = [Field::Pipeline, Field::StagesPerRank].map(|field| draft.ranks(field));
+        match uneven.layers(all, ranks, each) {
+            Some(layers) => draft.take(Field::StageLayers, StageSizes::Layers(layers), &place),
+            None => {
+                draft.refuse(&place, format!("{all} layers do not divide so over {ranks} ranks"), Field::StageLayers)
+            }
         }
     }
     if let Some((layers, place)) = draft.repeated_layers.take() {

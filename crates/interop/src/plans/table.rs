@@ -29,6 +29,8 @@ pub(crate) enum Means {
     Optimizers(&'static [(&'static str, Optimizer, bool)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
+    /// What a plan cannot say at these values, with the way out; nothing at any other.
+    Except(&'static [&'static str], &'static str),
     /// The norm to which gradients are clipped; 0 where they are not.
     Clipping,
     /// Whether code is compiled, with the words for not, and the word for it where plans are written with it.
@@ -64,7 +66,7 @@ impl Means {
                 return Says::Otherwise("the model is compiled as a whole");
             }
             Self::Compiled(_, Some(_)) => field == Field::Compile,
-            Self::Only(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
+            Self::Only(..) | Self::Except(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
         };
         if is_said { Says::AsPlanned } else { Says::Nothing }
     }
@@ -88,6 +90,11 @@ pub const fn optimizers(name: &'static str, words: &'static [(&'static str, Opti
 /// A key that a plan can say nothing else of.
 pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Only(values, fix) }
+}
+
+/// A key that a plan can say nothing of at some values.
+pub const fn except(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
+    ToolKey { name, means: Means::Except(values, fix) }
 }
 
 /// A key for the norm to which gradients are clipped.
@@ -147,7 +154,9 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
     match means {
         Means::Words(field, _) if unset => draft.read(field, text, place),
         Means::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
-        Means::Only(..) if unset => draft.cannot(setting, "is set outside the file", "set it in the file"),
+        Means::Only(..) | Means::Except(..) if unset => {
+            draft.cannot(setting, "is set outside the file", "set it in the file")
+        }
         Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
         Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
         Means::Number(field) => draft.read(field, text, place),
@@ -169,10 +178,14 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
                 unknown(setting, words.iter().map(|(theirs, ..)| *theirs), Field::Optimizer, draft);
             }
         }
-        Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
-            draft.report.ignore(place, format!("'{text}' changes nothing"));
+        Means::Only(values, fix) | Means::Except(values, fix) => {
+            let is_listed = values.iter().any(|value| value.eq_ignore_ascii_case(text));
+            if is_listed == matches!(means, Means::Only(..)) {
+                draft.report.ignore(place, format!("'{text}' changes nothing"));
+            } else {
+                draft.cannot(setting, "changes size, time or memory as no plan can say", fix);
+            }
         }
-        Means::Only(_, fix) => draft.cannot(setting, "changes size, time or memory as no plan can say", fix),
         Means::Clipping => match text.parse::<f64>() {
             Ok(norm) if norm > 0.0 => draft.report.ignore(place, "a plan clips gradients, to whatever norm"),
             Ok(_) => draft.take(Field::ClipNorm, false, place),

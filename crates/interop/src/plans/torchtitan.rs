@@ -12,7 +12,7 @@ use shardscope_engine::scenario::{Field, Value};
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
 use super::table::{self, OFF, OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words};
-use super::{fine_tuners, harmless, launcher};
+use super::{harmless, launcher, programs};
 
 pub use command::{SCRIPT, command, is_started, of_command};
 
@@ -139,7 +139,7 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtitan", "torchtitan"));
-    fine_tuners::refuse_file(settings, "give that file too", draft);
+    programs::refuse_file(settings, "give that file too", draft);
     if let Some(devices) = settings.take(launcher::DEVICES) {
         draft.read(Field::Devices, &devices.text, &devices.place);
     }

@@ -12,12 +12,12 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone};
 use super::draft::PlanDraft;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::settings::ToolSettings;
 use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
 use super::words::assigned;
 use super::writer::{Line, PlanWriter};
-use super::{fine_tuners, harmless, launcher};
+use super::{harmless, launcher, programs};
 
 /// What recipes of several methods say alike.
 const KEYS: &[ToolKey] = &[
@@ -50,6 +50,14 @@ const KEYS: &[ToolKey] = &[
     only("teacher_model*", OFF, ALONE),
     only("ref_*", OFF, ALONE),
     only("policy_model*", OFF, ALONE),
+    only("tasks", &[], UNTRAINED),
+    only("enable_kv_cache", OFF, UNTRAINED),
+    only("max_new_tokens", &[], UNTRAINED),
+    only("prompt*", &[], UNTRAINED),
+    only("reward*", &[], ALONE),
+    only("teacher*", &[], ALONE),
+    only("ppo*", &[], ALONE),
+    nothing("dataloader.*", "where data come from is no part of a step"),
     nothing("loss*", "the stack computes it in chunks"),
     nothing("custom_sharded_layers", "a plan gathers embedding and head by themselves"),
     nothing("memory_efficient_fsdp_wrap", "a plan gathers embedding and head by themselves"),
@@ -64,11 +72,17 @@ const MODEL: &[ToolKey] = &[
     nothing("model.lora_alpha", "how adapters are scaled changes no size"),
     nothing("model.lora_dropout", "how adapters are scaled changes no size"),
     only("model.apply_lora_to_output", OFF, "a plan has adapters in layers alone"),
+    only("model.decoder_trainable", &[], PICTURES),
+    only("model.encoder_trainable", &[], PICTURES),
+    only("model.fusion_trainable", &[], PICTURES),
     only("model.use_dora", OFF, ALONE),
     only("model.use_rslora", OFF, ALONE),
 ];
 
 const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the recipe without it";
+const UNTRAINED: &str = "give the configuration of a recipe that trains";
+const PICTURES: &str =
+    "name the language model with --model, and give its own training: a plan has no model that reads pictures";
 const COMPONENT: &str = "model._component_";
 const OPTIMIZER: &str = "optimizer._component_";
 const SEQUENCE: &str = "tokenizer.max_seq_len";
@@ -144,7 +158,7 @@ pub(super) fn named_in(own: ToolSettings, file: &ToolSettings) -> ToolSettings {
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtune-2025", "torchtune"));
-    fine_tuners::refuse_file(settings, "give that file too: `tune cp` copies it", draft);
+    programs::refuse_file(settings, "give that file too: `tune cp` copies it", draft);
     if let Some(devices) = settings.take(launcher::DEVICES) {
         draft.read(Field::Devices, &devices.text, &devices.place);
     }
@@ -159,9 +173,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     }
     table::read(KEYS, settings, draft);
     read_mesh(settings, draft);
-    let default = "torchtune's default";
-    draft.assume(Field::Accumulate, 1_u32, default);
-    draft.assume(Field::Recompute, Recompute::None, default);
+    programs::TORCHTUNE.assume_defaults(draft);
     let settings = table::left(harmless::TORCHTUNE, std::mem::take(settings), draft);
     table::leave(harmless::LAUNCHER, settings, draft);
 }
@@ -280,6 +292,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         }),
         ONE_EXTENT,
         WEIGHTS_TOO,
+        SUMS_EACH,
         WHOLE_CONTEXT,
         ALIKE,
         Deviation::instead(

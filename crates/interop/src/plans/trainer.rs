@@ -10,14 +10,14 @@ use super::accelerate::UNSHARDED_REDUCTION;
 use super::adapters::{self, FUSED};
 use super::deepspeed;
 use super::draft::PlanDraft;
-use super::fine_tuners;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO};
+use super::programs::{self, KeepsLoaded, Program};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only, optimizers,
-    words,
+    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, except, nothing, number, only,
+    optimizers, words,
 };
 use super::words::{CONFIG, KnownFlags};
 use super::writer::{Line, PlanWriter};
@@ -81,7 +81,6 @@ const SYNCHRONISED: &[ToolKey] = &[words(
     &[("true", Value::Word(Reduction::MicroBatch.to_word())), ("false", Value::Word(Reduction::Step.to_word()))],
 )];
 
-const ONE_MODEL: &str = "a plan trains one model, and runs no other beside it";
 const SAGEMAKER: &str = "give the file of Accelerate or DeepSpeed";
 const FULL: &str = "every sequence is taken to be as long as the longest";
 
@@ -124,22 +123,47 @@ const OTHERS: &[ToolKey] = &[
     nothing("pad_to_sequence_len", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
-    only("stage", &["sft", "pt"], ONE_MODEL),
-    only("rl", OFF, ONE_MODEL),
-    // `disabled` and `eager` keep the scores of all pairs of tokens.
-    only("attn_implementation", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
-    only("attn_impl", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
-    only("flash_attn", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
+    except("attn_implementation", KEEPS_SCORES, KEPT),
+    except("attn_impl", KEEPS_SCORES, KEPT),
+    except("flash_attn", KEEPS_SCORES, KEPT),
+    except("eager_attention", &["true"], KEPT),
+    nothing("sdp_attention", WHICH_ATTENTION),
+    nothing("sdpa_attention", WHICH_ATTENTION),
+    nothing("flex_attention", WHICH_ATTENTION),
+    nothing("xformers_attention", WHICH_ATTENTION),
+    only("flash_attn_cross_entropy", OFF, FUSED),
+    only("flash_attn_rms_norm", OFF, FUSED),
+    only("flash_attn_fuse_mlp", OFF, FUSED),
+    only("flash_attn_fuse_qkv", OFF, FUSED),
+    only("use_kernels", OFF, FUSED),
+    only("fused_attn_kernel", OFF, FUSED),
+    only("use_sonicmoe", OFF, FUSED),
+    only("tiled_mlp", OFF, "give the run without it: a plan computes an MLP at once"),
+    only(
+        "expert_parallel_size",
+        &["1"],
+        "give the run without it: a plan's experts are divided as Megatron-LM divides them",
+    ),
+    // One product for all experts, which transformers has by default since 5.0, or one for each.
+    except("experts_implementation", &["scattermoe", "sonicmoe"], FUSED),
+    except("experts_impl", &["scattermoe", "sonicmoe"], FUSED),
+    nothing("quantize_moe_experts", "frozen weights of experts count with the others' bits"),
     only("enable_liger_kernel", OFF, FUSED),
     only("use_liger", OFF, FUSED),
     only("liger_*", OFF, FUSED),
     only("cut_cross_entropy", OFF, FUSED),
     only("use_ipex", OFF, "shardscope knows training on GPUs alone"),
-    nothing("use_flash_attention_2", "the stack says which attention runs"),
-    nothing("use_flash_attn", "the stack says which attention runs"),
+    nothing("use_flash_attention_2", WHICH_ATTENTION),
+    nothing("use_flash_attn", WHICH_ATTENTION),
 ];
 
-const FLASH: &[&str] = &["flash_attention_2", "flash_attention_3", "flash_attn", "sdpa", "fa2", "fa3", "auto", "true"];
+/// What keeps the scores of all pairs of tokens; any other kernel keeps none, of the Hub's too.
+const KEEPS_SCORES: &[&str] = &["eager", "disabled", "math", "false"];
+const KEPT: &str = "choose a --stack whose attention keeps its scores, and leave it out";
+const WHICH_ATTENTION: &str = "the stack says which attention runs";
+
+/// The stack of what the Trainer trains without FSDP and DeepSpeed, and that of TRL.
+const ALONE: (&str, &str) = ("hf-trainer-2024", "Hugging Face's Trainer without FSDP");
 
 const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
 
@@ -182,14 +206,18 @@ const MICRO_BATCH: &str = "per_device_train_batch_size";
 const MODELS: [&str; 3] = ["model_name_or_path", "model_id_or_path", "model"];
 
 /// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
-const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 6] = [
+const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 7] = [
     ("full_shard", Some(Sharded::Weights), None),
     ("shard_grad_op", Some(Sharded::Gradients), None),
     ("no_shard", None, None),
     ("hybrid_shard", Some(Sharded::Weights), Some(Extent::Node)),
     ("hybrid_shard_zero2", Some(Sharded::Gradients), Some(Extent::Node)),
     ("true", Some(Sharded::Weights), None),
+    // ms-swift's file of FSDP2 by its name.
+    (SECOND, Some(Sharded::Weights), None),
 ];
+
+const SECOND: &str = "fsdp2";
 
 /// Names that only the Trainer's arguments have; others have a rate of learning and a folder of output too.
 const OWN: [&str; 8] = [
@@ -246,10 +274,10 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
     switch_off(settings);
-    let configured = fine_tuners::names_file(settings);
-    let fine_tuner = fine_tuners::take_defaults(settings, draft);
+    let configured = programs::names_file(settings);
+    let program = programs::take_defaults(settings, &programs::OTHER, draft);
     let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
-    fine_tuner.read_format(dtype.as_ref(), draft);
+    program.read_format(dtype.as_ref(), draft);
     // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
     for model in MODELS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
@@ -259,7 +287,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
             format!("'{}' is a model's name, and its shape is in no file", model.text),
         );
     }
-    let profile = fine_tuners::read_profile(settings, draft);
+    let profile = programs::read_profile(settings, draft);
     for name in ["fsdp_config", "config_file", "accelerate_config", CONFIG] {
         let given = launched && ["config_file", "accelerate_config"].contains(&name);
         let other = name == CONFIG && !configured;
@@ -269,46 +297,60 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     }
     let named = settings.take("deepspeed").or(profile);
     let inside = settings.take_inside("deepspeed");
-    let built_in = fine_tuners::built_in_deepspeed(named.as_ref(), settings);
+    let built_in = programs::built_in_deepspeed(named.as_ref(), settings);
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);
-    fine_tuners::read_two_lengths(settings, draft);
+    programs::read_two_lengths(settings, draft);
     read_activations(settings, draft);
     frozen::read(settings, draft);
-    adapters::read(settings, fine_tuner, draft);
+    adapters::read_plugins(settings, draft);
+    adapters::read(settings, program, draft);
     let own = if inside.is_empty() { deepspeed.or(built_in) } else { Some(inside) };
+    let mut kept = KeepsLoaded::Nowhere;
     match (own, named) {
-        (Some(own), _) => deepspeed::read(own, draft),
+        (Some(own), _) => deepspeed::read_with_transformers(own, draft),
         (None, Some(file)) => {
             let fix = "give that file too: shardscope import plan ARGUMENTS.json DEEPSPEED.json";
             draft.cannot(&file, "says how the state is sharded, and was not found", fix);
         }
         (None, None) => {
-            draft.stack.get_or_insert(accelerate::STACK);
             table::read(SYNCHRONISED, settings, draft);
             if !launched || settings.has("fsdp") {
-                read_fsdp(settings, draft);
+                kept = read_fsdp(settings, draft);
             }
+            let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
+            draft.stack.get_or_insert(if kept == KeepsLoaded::Unsharded && all { ALONE } else { accelerate::STACK });
         }
     }
-    if let Some(dtype) = dtype {
-        let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
-        let replicated = draft.value(Field::Strategy).is_some_and(|strategy| *strategy == Value::id("ddp"));
-        let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
-        match (halves && replicated, all) {
-            (true, true) => draft.keep_16_bits(&dtype.place),
-            (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
-            _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
-        }
-    }
+    read_storage(dtype, kept, program, draft);
     table::leave(harmless::LAUNCHER, table::left(harmless::TRAINER, std::mem::take(settings), draft), draft);
-    // The defaults of transformers 5.24.
-    let default = "the Trainer's default";
-    draft.assume(Field::MicroBatch, 8_u32, default);
-    fine_tuner.assume_micro_batches(draft);
-    draft.assume(Field::Accumulate, 1_u32, default);
-    draft.assume(Field::Recompute, Recompute::None, default);
+    program.assume_micro_batches(draft);
+    programs::TRAINER.assume_defaults(draft);
+}
+
+/// Whether weights that are loaded in 16 bits are trained as they are; `kept` says of which programs that holds under how the
+/// state is sharded.
+fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &Program, draft: &mut PlanDraft) {
+    let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
+    let Some(dtype) = dtype else {
+        let halves = draft.value(Field::Precision).and_then(Value::get::<Precision>) != Some(Precision::Fp32);
+        let own = match kept {
+            KeepsLoaded::Nowhere => false,
+            KeepsLoaded::Unsharded => program.keeps_loaded != KeepsLoaded::Nowhere,
+            KeepsLoaded::UnderFsdp2 => program.keeps_loaded == KeepsLoaded::UnderFsdp2,
+        };
+        if own && halves && all {
+            draft.assume_16_bits(&format!("{} trains weights in the format in which it loads them", program.name));
+        }
+        return;
+    };
+    let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
+    match (halves && kept == KeepsLoaded::Unsharded, all) {
+        (true, true) => draft.keep_16_bits(&dtype.place),
+        (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
+        _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
+    }
 }
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -335,7 +377,8 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+/// Reads FSDP's part; says of which programs weights that are loaded in 16 bits then stay so.
+fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded {
     let mut inside = settings.take_inside("fsdp_config");
     // Both spellings stand in real files.
     let mut config = ToolSettings::new(&inside.file);
@@ -344,11 +387,13 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         config.put(short, &setting.text, &format!("fsdp_config.{name}"));
     }
     inside = config;
+    let second = inside.text("version") == Some("2") || settings.text("fsdp") == Some(SECOND);
     let setting = settings.take("fsdp").filter(|setting| !OFF.contains(&setting.text.as_str()));
     let Some(setting) = setting else {
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
         draft.assume(Field::Strategy, Value::id("ddp"), why);
-        return inside.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, "FSDP is off"));
+        inside.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, "FSDP is off"));
+        return KeepsLoaded::Unsharded;
     };
     let mesh = ["dp_replicate_size", "dp_shard_size"].map(|name| settings.take(name));
     // `"full_shard auto_wrap offload"`, or a list of the same words.
@@ -362,19 +407,20 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             } else {
                 draft.shard(*first, over.clone(), &setting.place);
             }
-            draft.unsynchronised = first.is_some().then(|| setting.place.clone());
+            draft.reduced = first.is_some().then(|| accelerate::reduced(second, &setting.place));
         }
         None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
     }
     if words.contains(&"offload") {
         draft.take(Field::Offload, Offload::State, &setting.place);
     }
-    if inside.text("version") != Some("2") {
+    if !second {
         table::read(FIRST, &mut inside, draft);
     }
     table::read(FSDP, &mut inside, draft);
     table::read(FSDP_ALIASES, &mut inside, draft);
     table::leave("", inside, draft);
+    if second { KeepsLoaded::UnderFsdp2 } else { KeepsLoaded::Nowhere }
 }
 
 /// The version that [`write()`] is for.
@@ -392,6 +438,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead(
             Field::Precision,

@@ -133,7 +133,7 @@ impl<'a> PlanWriter<'a> {
                         Some(Line::new(key.name, word(on)))
                     }
                 },
-                Means::Only(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
+                Means::Only(..) | Means::Except(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
             };
             lines.extend(line);
         }

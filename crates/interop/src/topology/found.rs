@@ -52,7 +52,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
 const MOST_LINES: usize = 400_000;
 
 const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
-                     rocm-smi, alone or with --showtopo, ibstat, ibv_devinfo -v or a topology file of NCCL";
+                     rocm-smi, alone or with --showtopo, amd-smi topology or static, xpu-smi discovery, ibstat, ibv_devinfo -v or a topology file of NCCL";
 
 /// The forms of JSON: Slurm's and `rocm-smi`'s.
 fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
@@ -101,6 +101,11 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
     if let Some(total) = total.and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
         facts.memory.push(Said { value: total, place: place.to_owned() });
     }
+    // `xpu-smi discovery`: `| 0         | Device Name: Intel(R) Data Center GPU Max 1550   |`.
+    if let Some((_, name)) = line.split_once("Device Name:") {
+        facts.names.push(said(name.trim_end().trim_end_matches('|')));
+        return true;
+    }
     if let Some(name) = after("Product Name") {
         facts.names.push(said(name));
         return true;
@@ -110,7 +115,7 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
         facts.names.push(said(name));
         return true;
     }
-    let known = ["NVIDIA ", "Tesla ", "A100-", "H100 "];
+    let known = ["NVIDIA ", "Tesla ", "GeForce ", "TITAN ", "Quadro ", "RTX ", "A100-", "H100 "];
     let cells = line.split([',', '|']).map(str::trim);
     let is_table = line.starts_with("| ") && line.contains("  ") && line.contains("Off |") | line.contains("On  |");
     let is_row = line.contains(", ") && line.contains("GPU-") || line.contains(" MiB,") || line.ends_with(" MiB");

@@ -40,6 +40,29 @@ fn node(cluster: &mut Cluster) -> Option<&mut Level> {
     cluster.levels.iter_mut().find(|level| level.name == "node")
 }
 
+/// What holds several dies as one device: no option, as bridges between cards are.
+const PACKAGE: &str = "package";
+
+/// Takes bridges between cards out where a file shows that there are none: one card has none, nor do cards that do not divide
+/// into bridged ones, nor those whose matrix shows PCIe alone.
+fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
+    let bridged = package(cluster);
+    let apart = facts.devices.iter().find(|devices| devices.value > 0 && !devices.value.is_multiple_of(bridged));
+    let unjoined = facts.pairs.iter().find(|pairs| pairs.value.direct.is_empty() && pairs.value.pcie > 0);
+    let place = apart.map(|devices| &devices.place).or(unjoined.map(|pairs| &pairs.place));
+    let Some(place) =
+        place.filter(|_| cluster.levels.first().is_some_and(|level| !["node", PACKAGE].contains(&&*level.name)))
+    else {
+        return;
+    };
+    let inner = cluster.levels.iter().take_while(|level| level.name != "node").count();
+    let names: Vec<String> = cluster.levels.drain(..inner).map(|level| level.name).collect();
+    report.ignore(&names.join(", "), format!("the preset's bridges between cards are not there ({place})"));
+    if let Some(node) = node(cluster) {
+        node.members = node.members.map(|members| members * bridged);
+    }
+}
+
 /// Devices of a node: what the files say must agree.
 fn members(
     facts: &MachineFacts,
@@ -47,6 +70,7 @@ fn members(
     cluster: &mut Cluster,
     report: &mut ImportReport,
 ) -> Result<(), Problem> {
+    without_bridges(facts, cluster, report);
     let package = package(cluster);
     let scheduled = match kind.filter(|kind| kind.devices != UNSAID) {
         Some(kind) => Some(scheduled(facts, kind, package, cluster, report)?),

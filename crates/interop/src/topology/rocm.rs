@@ -1,6 +1,6 @@
-//! `rocm-smi`, as text and as JSON: devices, their memory, and what joins them.
+//! `rocm-smi`, as text and as JSON, and `amd-smi`, which replaces it: devices, their memory, and what joins them.
 //!
-//! The matrices of text are read with those of `nvidia-smi`.
+//! The matrices of text are read with those of `nvidia-smi`, but for `amd-smi`'s, which names devices by their places on the bus.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +24,10 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
         }
     }
     concise(file, lines, &mut devices, facts);
+    sections(file, lines, &mut devices, facts);
     counted(&devices, file, facts);
     pairs(file, lines, facts);
+    bus_pairs(file, lines, facts);
 }
 
 /// The table that `rocm-smi` prints alone: a line for each device, and in some versions its name below.
@@ -39,6 +41,44 @@ fn concise(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mu
             facts.names.push(Said { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
         }
     }
+}
+
+/// What `amd-smi list` and `static` print: `GPU: 0`, and under it lines like `MARKET_NAME: AMD Instinct MI300X`.
+fn sections(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mut MachineFacts) {
+    let mut memory = false;
+    for (at, line) in lines.iter().enumerate() {
+        let Some((key, value)) = line.trim().split_once(':') else { continue };
+        let (value, place) = (value.trim(), format!("{file}:{}", at + 1));
+        match key {
+            "GPU" => devices.extend(value.parse::<u32>().ok()),
+            "MARKET_NAME" => facts.names.push(Said { value: value.to_owned(), place }),
+            "VRAM" => memory = true,
+            "SIZE" if memory => {
+                memory = false;
+                let megabytes = value.strip_suffix("MB").and_then(|value| value.trim().parse::<f64>().ok());
+                facts.memory.extend(megabytes.map(|value| Said { value, place }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The matrix of `amd-smi topology` under `LINK TYPE TABLE`: devices by their places on the bus, SELF for a device and itself.
+fn bus_pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let Some(at) = lines.iter().position(|line| line.trim_end().ends_with("LINK TYPE TABLE:")) else { return };
+    let of_bus = |word: &str| word.split(':').count() == 3 && word.contains('.');
+    let rows = lines[at + 1..].iter().map(|line| line.split_whitespace().collect::<Vec<&str>>());
+    let rows: Vec<Vec<&str>> = rows.take_while(|row| row.first().is_some_and(|word| of_bus(word))).collect();
+    let Some((head, rows)) = rows.split_first() else { return };
+    let mut found = JoinedPairs::default();
+    for (one, row) in (0..).zip(rows) {
+        for (other, word) in (0..).zip(row.iter().skip(1)) {
+            found.push(one, other, word);
+        }
+    }
+    let place = format!("{file}:{}", at + 1);
+    facts.devices.push(Said { value: head.len() as u32, place: place.clone() });
+    push(found, place, facts);
 }
 
 fn counted(devices: &BTreeSet<u32>, file: &str, facts: &mut MachineFacts) {

@@ -7,7 +7,7 @@ use shardscope_engine::problem::Problem;
 use super::facts::{DirectLinks, MachineFacts, Said};
 
 /// Devices by the number of their PCI function (`pci.ids`, NVIDIA, 2025), as the driver names them.
-const DEVICES: [(&str, &str); 13] = [
+const DEVICES: [(&str, &str); 16] = [
     ("0x1db5", "Tesla V100-SXM2-32GB"),
     ("0x1db6", "Tesla V100-PCIE-32GB"),
     ("0x20b0", "NVIDIA A100-SXM4-40GB"),
@@ -15,12 +15,15 @@ const DEVICES: [(&str, &str); 13] = [
     ("0x20b5", "NVIDIA A100 80GB PCIe"),
     ("0x20f1", "NVIDIA A100-PCIE-40GB"),
     ("0x20f3", "NVIDIA A800-SXM4-80GB"),
+    ("0x2230", "NVIDIA RTX A6000"),
+    ("0x2321", "NVIDIA H100 NVL"),
     ("0x2324", "NVIDIA H800"),
     ("0x2330", "NVIDIA H100 80GB HBM3"),
     ("0x2331", "NVIDIA H100 PCIe"),
     ("0x2335", "NVIDIA H200"),
     ("0x233b", "NVIDIA H200 NVL"),
     ("0x2342", "NVIDIA GH200 480GB"),
+    ("0x26b9", "NVIDIA L40S"),
 ];
 
 /// The most elements of a file: a node has some hundreds.

@@ -4,6 +4,7 @@
 
 mod calibrate;
 mod caveats;
+mod comparison;
 mod diagnosis;
 mod figures;
 mod intensity;
@@ -34,6 +35,7 @@ use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
 pub use caveats::{above_published, caveats, lacking};
+pub use comparison::comparison;
 pub use diagnosis::{apart_words, hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
@@ -88,6 +90,11 @@ impl EvaluationReport {
     #[must_use]
     pub fn with_runs_in(self, names: &[&str]) -> Self {
         Self(joined(self.0, json!({"runs_in": names})))
+    }
+
+    /// The document itself; a number that is not finite is `null`.
+    pub fn into_value(self) -> Value {
+        self.0
     }
 
     /// As JSON; a number that is not finite is `null`.

@@ -95,6 +95,7 @@ impl Snapshot {
             strategy: self.scenario.strategy.as_str().into(),
             plan,
             caveats: self.scenario.caveats.as_slice().into(),
+            unknown: self.scenario.unknown.as_slice().into(),
         })
     }
 

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use shardscope_engine::presets::{Library, Origin, PresetFile, Unknown};
 use shardscope_engine::scenario::file::{self, FileError, ScenarioFile, Source, printable};
-use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_engine::search::Axis;
 use shardscope_library::disk::{self, InputKind, OpenInput, Watch};
 
 use super::content::{FORMAT, KIND, Snapshot, in_scenario};
@@ -71,6 +72,58 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Opened {
+    /// Puts texts of fields over the scenario, presets first, since what follows refines them. Returns what is wrong with
+    /// them, or with the scenario that comes of them; the scenario in hand then stays as it was.
+    pub fn put_over<'a>(
+        &mut self,
+        fields: impl IntoIterator<Item = (Field, &'a str)>,
+        library: &Library,
+    ) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (field, text) in fields {
+            match field.read(text) {
+                Ok(value) => self.file.put(field, value),
+                Err(problem) => problems.push(problem),
+            }
+            // A size that is said comes after its cluster.
+            if field == Field::Cluster {
+                library.begin(&mut self.file);
+            }
+        }
+        // What a file stores is of its own scenario.
+        self.stored = self.stored.take().filter(|stored| !stored.is_own());
+        match library.resolve_over(&self.file, Some(&self.scenario)) {
+            Ok(scenario) => self.scenario = scenario,
+            Err(more) => problems.extend(more),
+        }
+        problems
+    }
+
+    /// An axis over the scenario with its presets looked up once, so that no cell has to: each as if it had been given with
+    /// these other fields.
+    pub fn looked_up(
+        &self,
+        axis: &Axis,
+        given: &[(Field, Option<Value>)],
+        library: &Library,
+    ) -> Result<Axis, Vec<Problem>> {
+        if axis.field.is_in_plan() {
+            return Ok(axis.clone());
+        }
+        let look_up = |value: &Value| {
+            let mut file = self.file.clone();
+            if file.value(axis.field).as_ref() != Some(value) {
+                file.put(axis.field, Some(value.clone()));
+                // A preset takes fields along that others then say anew.
+                let said = given.iter().filter(|(field, _)| field.is_in_plan());
+                said.for_each(|(field, value)| file.put(*field, value.clone()));
+            }
+            library.look_up(axis.field, &file, &self.scenario)
+        };
+        let values = axis.values.iter().map(look_up).collect::<Result<Vec<Value>, _>>()?;
+        Ok(Axis { values, ..axis.clone() })
+    }
+
     /// Text of the file.
     pub fn text(&self) -> &str {
         &self.text

@@ -352,7 +352,7 @@ prop_compose! {
             plan.put(field, value);
         }
         let caveats = about.iter().filter(|line| !line.chars().any(char::is_control)).cloned().collect();
-        ScenarioFile { format: FORMAT, name, about, look: None, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
+        ScenarioFile { format: FORMAT, name, about, look: None, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None, unknown: Vec::new() }
     }
 }
 

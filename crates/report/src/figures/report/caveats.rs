@@ -99,6 +99,7 @@ fn moved_pages(scenario: &Scenario, summary: &Summary) -> Option<String> {
 fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> String {
     let architecture = printable(&scenario.cluster.device.architecture);
     let why = match part {
+        Unmeasured::Unknown => not_understood(scenario),
         Unmeasured::Experts => format!("no run with experts on {architecture} was measured"),
         Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
             return "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"
@@ -123,6 +124,19 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
         }
     };
     format!("{why}, so that there is no error band")
+}
+
+/// The most settings that a caveat names.
+const MOST_NAMED: usize = 5;
+
+/// What an import did not understand, the first of it by name.
+fn not_understood(scenario: &Scenario) -> String {
+    let all = &scenario.unknown;
+    let named = all.iter().take(MOST_NAMED).map(|one| format!("{}: {}", printable(&one.file), printable(&one.key)));
+    let more = if all.len() > MOST_NAMED { ", ..." } else { "" };
+    let settings = if all.len() == 1 { "1 setting is".to_owned() } else { format!("{} settings are", all.len()) };
+    let named = named.collect::<Vec<_>>().join(", ");
+    format!("{settings} unknown and may change size, time or memory ({named}{more})")
 }
 
 /// Caveats that people must know to read a scenario's figures aright.

@@ -101,6 +101,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "bottleneck": bottleneck(scenario, evaluation),
         "training": scenario.plan.length().map(|tokens| training(tokens, &subject)),
         "caveats": caveats(scenario, summary),
+        "unknown": &*scenario.unknown,
     });
     // Absent rather than empty where nothing is sent or copied.
     let forms = if collectives.is_empty() { json!({}) } else { json!({"collectives": collectives}) };

@@ -1,0 +1,277 @@
+//! Programs that start a tool with defaults of their own: LLaMA-Factory, ms-swift, TRL and others.
+//!
+//! Not for what a tool's settings mean, which its own module says, nor for those of adapters ([`super::adapters`]).
+
+mod list;
+
+use std::path::Path;
+
+use shardscope_engine::plan::Precision;
+use shardscope_engine::scenario::Field;
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, OFF, ToolKey, nothing, only};
+use super::tool::PlanTarget;
+use super::words::{CONFIG, is_python, position};
+
+use list::{OTHER_STAGE_WORDS, OTHER_STAGES, PROGRAMS, QUERIES_AND_VALUES, TRAINED_WORDS, UNTRAINED_WORDS};
+
+pub(super) use list::{KeepsLoaded, MEGATRON, OTHER, Program, TORCHTUNE, TRAINER};
+
+/// The setting that says what is trained for, which is LLaMA-Factory's.
+const STAGE: &str = "stage";
+
+/// The setting that holds the word by which a script's program trains nothing: no tool has one with a space.
+const UNTRAINED: &str = "started to";
+
+/// Megatron-LM's degrees, which a file of the Trainer's has where its steps are Megatron-LM's.
+const DEGREES: [&str; 3] = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size"];
+
+/// The program that takes both.
+const ON_MEGATRON: &str = "LLaMA-Factory on Megatron";
+
+/// The setting that holds the words by which a script starts a program: no tool has one with a space.
+const STARTED: &str = "started by";
+
+/// The words that start one of them, whose arguments these are, and the place behind them.
+pub fn start(words: &[String]) -> Option<(&'static Program, String, usize)> {
+    PROGRAMS.iter().find_map(|program| {
+        let found = program.commands.iter().find_map(|command| Some((command.join(" "), position(words, command)?)));
+        found.map(|(command, at)| (program, command, at))
+    })
+}
+
+/// The words that start a stage which is no plain training, and the place behind them.
+pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
+    let at = words.windows(2).position(|pair| {
+        OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
+    })?;
+    let tool = if words[at] == "megatron" { PlanTarget::Megatron } else { PlanTarget::Trainer };
+    Some((tool, words[at..at + 2].join(" "), at + 2))
+}
+
+/// The same where a module does.
+pub fn start_of_module(module: &str, at: usize) -> Option<(PlanTarget, String, usize)> {
+    (module == "axolotl.cli.train").then(|| (PlanTarget::Trainer, "axolotl train".to_owned(), at))
+}
+
+/// A program by its name, or by the words that start it.
+fn called(name: &str) -> Option<&'static Program> {
+    let is_called = |program: &&Program| {
+        program.name == name || program.commands.iter().any(|command| name.split(' ').eq(command.iter().copied()))
+    };
+    PROGRAMS.iter().find(is_called)
+}
+
+/// Whether a program reads `name=value` behind its file, and nothing else: LLaMA-Factory hands the words there to `OmegaConf`
+/// (`read_args` of its `hparams/parser.py`).
+pub fn assigns(program: &str) -> bool {
+    program == "llamafactory-cli train"
+}
+
+/// Keeps what starts a program, and what it is started for.
+pub fn note_start(settings: &mut ToolSettings, program: &str, words: &[String]) {
+    if let Some((_, stage, _)) = other_stage(words) {
+        settings.put(STAGE, stage.rsplit(' ').next().unwrap_or_default(), &stage);
+    } else if let Some(word) = word_of(program, OTHER_STAGE_WORDS) {
+        settings.put(STAGE, &word, program);
+    } else if let Some(word) = word_of(program, UNTRAINED_WORDS).filter(|_| word_of(program, TRAINED_WORDS).is_none()) {
+        settings.put(UNTRAINED, &word, program);
+    }
+    if called(program).is_some() {
+        note_program(settings, program);
+    }
+}
+
+/// The first of some words among those of a Python file's name.
+fn word_of(program: &str, words: &[&str]) -> Option<String> {
+    let stem = Path::new(program).file_stem().filter(|_| is_python(program))?.to_str()?.to_ascii_lowercase();
+    stem.split(['_', '-', '.']).find(|part| words.contains(part)).map(str::to_owned)
+}
+
+/// Keeps what starts a program.
+pub fn note_program(settings: &mut ToolSettings, program: &str) {
+    settings.put(STARTED, program, program);
+}
+
+/// The tool whose settings a file of the Trainer's has, where a program takes those of two tools in one file.
+pub fn tool_of(tool: PlanTarget, settings: &mut ToolSettings) -> PlanTarget {
+    let with_degrees = tool == PlanTarget::Trainer && DEGREES.iter().any(|degree| settings.has(degree));
+    if with_degrees {
+        note_program(settings, ON_MEGATRON);
+        return PlanTarget::Megatron;
+    }
+    tool
+}
+
+/// Whether a file is of LLaMA-Factory on Megatron, which a script does not say of itself.
+pub fn is_on_megatron(settings: &ToolSettings) -> bool {
+    settings.text(STARTED) == Some(ON_MEGATRON)
+}
+
+/// Takes away what starts a program with a file: the file is there.
+pub fn take_file(settings: &mut ToolSettings) {
+    settings.take(CONFIG);
+}
+
+/// Refuses a file that a program is started with, where it is not there.
+pub fn refuse_file(settings: &mut ToolSettings, fix: &str, draft: &mut PlanDraft) {
+    settings.take(STARTED);
+    if let Some(file) = settings.take(CONFIG) {
+        draft.cannot(&file, "is a file that says more of the plan", fix);
+    }
+}
+
+/// Whether settings are a script's that starts a program with a file.
+pub fn names_file(settings: &ToolSettings) -> bool {
+    settings.has(STARTED) && settings.has(CONFIG)
+}
+
+/// Whether settings are of a program that a script starts.
+pub fn is_started(settings: &ToolSettings, name: &str) -> bool {
+    settings.text(STARTED).is_some_and(|started| started.starts_with(name))
+}
+
+/// The program that arguments are of, with its settings made and its defaults assumed; of several programs of a tool the
+/// `usual` one where nothing tells.
+pub fn take_defaults(settings: &mut ToolSettings, usual: &'static Program, draft: &mut PlanDraft) -> &'static Program {
+    let started = settings.take(STARTED);
+    let has_key = |program: &&Program| program.tool == usual.tool && program.keys.iter().any(|key| settings.has(key));
+    let known = started.and_then(|started| called(&started.text)).filter(|program| program.tool == usual.tool);
+    let program = known.or_else(|| PROGRAMS.iter().find(has_key)).unwrap_or(usual);
+    for (own, name) in program.names {
+        settings.call(own, name);
+    }
+    table::read(OTHER_TRAINING, settings, draft);
+    if let Some(untrained) = settings.take(UNTRAINED) {
+        draft.cannot(
+            &untrained,
+            "is what the program does by its name, and no training",
+            "give the command that trains",
+        );
+    }
+    for (name, value) in program.settings {
+        if !settings.has(name) {
+            settings.put(name, value, &program.default());
+        }
+    }
+    program.assume_defaults(draft);
+    program
+}
+
+/// What trains otherwise than a plan: a second model beside the one that is trained, or text that it writes between steps.
+const OTHER_TRAINING: &[ToolKey] = &[
+    only(STAGE, &["sft", "pt"], ONE_MODEL),
+    only("rl", OFF, ONE_MODEL),
+    only("rlhf_type", OFF, ONE_MODEL),
+    only("perform_rl_step", OFF, ONE_MODEL),
+    only("beta", &[], ONE_MODEL),
+    only("num_generations", OFF, ONE_MODEL),
+    only("max_completion_length", OFF, ONE_MODEL),
+    only("max_prompt_length", OFF, ONE_MODEL),
+    only("reward*", OFF, ONE_MODEL),
+    only("process_reward_model", OFF, ONE_MODEL),
+    only("ref_model*", OFF, ONE_MODEL),
+    only("mcore_ref_model", OFF, ONE_MODEL),
+    only("reference_free", OFF, ONE_MODEL),
+    only("precompute_ref_log_probs", OFF, ONE_MODEL),
+    only("teacher*", OFF, ONE_MODEL),
+    nothing("vllm_*", "it is of text that is written between steps"),
+    only("use_vllm", OFF, ONE_MODEL),
+    only("trl.*", OFF, ONE_MODEL),
+    only("task_type", &["causal_lm"], "a plan trains a language model to predict its next token"),
+    only("num_labels", OFF, "a plan trains a language model to predict its next token"),
+    only(
+        "loss_type",
+        &["nll", "cross_entropy", "causal_lm", "dft"],
+        "give the run with the usual loss, or choose a --stack with this one",
+    ),
+];
+
+const ONE_MODEL: &str = "a plan trains one model, and runs no other beside it";
+
+impl Program {
+    /// What assumptions say of its defaults.
+    pub fn default(&self) -> String {
+        format!("{}'s default", self.name)
+    }
+
+    /// What a plan has where nothing says it.
+    pub fn assume_defaults(&self, draft: &mut PlanDraft) {
+        for (field, value) in self.defaults {
+            draft.assume(*field, value.clone(), self.default());
+        }
+    }
+
+    /// The format of the products, where the weights' says it.
+    pub fn read_format(&self, weights: Option<&Setting>, draft: &mut PlanDraft) {
+        if let Some(weights) = weights.filter(|_| self.computes_as_stored) {
+            let halves = ["bf16", "bfloat16"].contains(&weights.text.as_str());
+            draft.take(Field::Precision, if halves { Precision::Bf16 } else { Precision::Fp16 }, &weights.place);
+        }
+    }
+
+    /// What adapters have where nothing says it.
+    pub fn assume_adapters(&self, draft: &mut PlanDraft) {
+        let (rank, targets) = self.adapters;
+        draft.assume(Field::LoraRank, rank, self.default());
+        let whose = if targets == QUERIES_AND_VALUES { "PEFT's default of Llama".to_owned() } else { self.default() };
+        draft.assume(Field::LoraTargets, targets, whose);
+    }
+
+    /// As many micro-batches as reach the fewest sequences of its steps.
+    pub fn assume_micro_batches(&self, draft: &mut PlanDraft) {
+        if let (Some(fewest), Some(devices)) = (self.fewest_sequences, draft.devices()) {
+            let at_once = draft.ranks(Field::MicroBatch).saturating_mul(devices).max(1);
+            let why = format!("{}, at least {fewest} sequences a step", self.default());
+            draft.assume(Field::Accumulate, fewest.div_ceil(at_once), why);
+        }
+    }
+}
+
+/// The sequence of `qlora.py`: what is read and what is answered, each cut to a length of its own.
+pub fn read_two_lengths(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [source, target] = ["source_max_len", "target_max_len"].map(|name| settings.take(name));
+    let Some(place) = source.as_ref().or(target.as_ref()).map(|either| either.place.clone()) else { return };
+    let length = |said: Option<Setting>, default: u32| said.map_or(Some(default), |said| said.text.parse().ok());
+    match length(source, 1024).zip(length(target, 256)).and_then(|(source, target)| source.checked_add(target)) {
+        Some(both) => draft.take(Field::Sequence, both, &format!("{place} + target_max_len")),
+        None => draft.refuse(&place, "the two lengths are no numbers of tokens", Field::Sequence),
+    }
+}
+
+/// DeepSpeed's configuration that a program has built in: named by its stage (`zero2`), or said by its own arguments.
+pub fn built_in_deepspeed(named: Option<&Setting>, settings: &mut ToolSettings) -> Option<ToolSettings> {
+    let mut config = ToolSettings::new(&settings.file);
+    if let Some(stage) = settings.take("zero_stage") {
+        config.put("zero_optimization.stage", &stage.text, "zero_stage");
+        if settings.take("offload").is_some_and(|offload| offload.text == "true") {
+            for part in ["offload_optimizer", "offload_param"] {
+                config.put(&format!("zero_optimization.{part}.device"), "cpu", "offload");
+            }
+        }
+        return Some(config);
+    }
+    let stage = named?.text.strip_prefix("zero").filter(|stage| ["0", "1", "2", "3"].contains(stage))?;
+    config.put("zero_optimization.stage", stage, &format!("deepspeed {}", named?.text));
+    Some(config)
+}
+
+/// TRL's configuration of Accelerate by its name, as the setting of DeepSpeed that it amounts to; one of FSDP goes into the
+/// settings, and a file stays in them.
+pub fn read_profile(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<Setting> {
+    let profile = settings.text("accelerate_config")?.to_owned();
+    let is_sharded = match profile.as_str() {
+        "single_gpu" | "multi_gpu" | "zero1" | "zero2" | "zero3" => false,
+        "fsdp1" | "fsdp2" => true,
+        _ => return None,
+    };
+    let setting = settings.take("accelerate_config")?;
+    let devices = if profile == "single_gpu" { 1_u32 } else { 8 };
+    draft.assume(Field::Devices, devices, format!("{profile} of TRL has as many processes"));
+    if is_sharded {
+        settings.put("fsdp", "full_shard", "accelerate_config");
+    }
+    profile.starts_with("zero").then_some(setting)
+}

@@ -1,0 +1,255 @@
+//! Programs that start a tool, each with its names of the tool's settings and what it does where its arguments are silent:
+//! one table, with the place in the code of each.
+//!
+//! Not for what any setting means.
+
+use shardscope_engine::plan::{LoraTarget, LoraTargets, Optimizer, Precision, Recompute, TrainMethod};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::super::harmless;
+use super::super::tool::PlanTarget;
+
+/// A program that starts a tool, known by the words that start it or by a key that it alone has.
+#[derive(Debug)]
+pub(in super::super) struct Program {
+    /// As reports name it.
+    pub name: &'static str,
+    /// The tool whose arguments it takes.
+    pub tool: PlanTarget,
+    /// Words that start it, one behind the other, in each of its forms.
+    pub commands: &'static [&'static [&'static str]],
+    /// Keys that it alone has.
+    pub keys: &'static [&'static str],
+    /// Its own names of the tool's settings.
+    pub names: &'static [(&'static str, &'static str)],
+    /// Whether its arguments name the model, whose shape is elsewhere.
+    pub names_model: bool,
+    /// Tools beside its own whose settings without effect it takes too.
+    pub harmless: &'static [&'static str],
+    /// Settings of the tool that it makes where its arguments are silent.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// What a plan has where its arguments are silent.
+    pub defaults: &'static [(Field, Value)],
+    /// The rank of adapters and the matrices that have them, likewise.
+    pub adapters: (u32, LoraTargets),
+    /// The stack that knows its runs, and whose they are; `None` for the tool's.
+    pub stack: Option<(&'static str, &'static str)>,
+    /// Whether products have the format in which weights are loaded.
+    pub computes_as_stored: bool,
+    /// Where full training has no copy in fp32 beside weights that are loaded in 16 bits.
+    pub keeps_loaded: KeepsLoaded,
+    /// The fewest sequences of a step, where the program accumulates as many.
+    pub fewest_sequences: Option<u32>,
+}
+
+/// Where weights that a program loads in 16 bits stay without a copy in fp32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum KeepsLoaded {
+    /// Nowhere: it loads them in fp32.
+    Nowhere,
+    /// Without FSDP and DeepSpeed, which make that copy.
+    Unsharded,
+    /// Under FSDP2 too, whose shards it leaves as they are loaded.
+    UnderFsdp2,
+}
+
+pub(super) const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTarget::Query).with(LoraTarget::Value);
+
+/// The Trainer, and what it trains where nobody says more: PEFT's defaults of Llama, and TRL's of a rank.
+pub(in super::super) const TRAINER: Program = Program {
+    // src/transformers/training_args.py of huggingface/transformers 5.24.
+    name: "the Trainer",
+    tool: PlanTarget::Trainer,
+    commands: &[],
+    keys: &[],
+    names: &[],
+    names_model: true,
+    harmless: &[],
+    settings: &[],
+    defaults: &[
+        (Field::MicroBatch, Value::Count(8)),
+        (Field::Accumulate, Value::Count(1)),
+        (Field::Recompute, Value::Recompute(Recompute::None)),
+    ],
+    adapters: (16, QUERIES_AND_VALUES),
+    stack: None,
+    computes_as_stored: false,
+    keeps_loaded: KeepsLoaded::Nowhere,
+    fewest_sequences: None,
+};
+
+/// Any other program that starts the Trainer.
+pub(in super::super) const OTHER: Program = Program { name: "TRL", defaults: &[], ..TRAINER };
+
+/// torchtune's recipes: recipes/full_finetune_distributed.py of pytorch/torchtune 0.7.
+pub(in super::super) const TORCHTUNE: Program = Program {
+    name: "torchtune",
+    tool: PlanTarget::Torchtune,
+    defaults: &[(Field::Accumulate, Value::Count(1)), (Field::Recompute, Value::Recompute(Recompute::None))],
+    adapters: (8, LoraTargets::NONE),
+    ..TRAINER
+};
+
+/// A script of Megatron-LM's own: megatron/training/arguments.py of core 0.16.
+pub(in super::super) const MEGATRON: Program =
+    Program { name: "Megatron-LM", tool: PlanTarget::Megatron, names_model: false, defaults: &[], ..TRAINER };
+
+pub(super) const PROGRAMS: &[Program] = &[
+    // src/llamafactory/train/mca of hiyouga/LLaMA-Factory 0.9: arguments of the Trainer and of Megatron-LM in one file.
+    Program {
+        name: "LLaMA-Factory on Megatron",
+        tool: PlanTarget::Megatron,
+        keys: &[],
+        names: &[("cutoff_len", "seq_length"), ("per_device_train_batch_size", "micro_batch_size")],
+        names_model: true,
+        harmless: &[harmless::TRAINER],
+        defaults: &[(Field::MicroBatch, Value::Count(8)), (Field::Sequence, Value::Count(2048))],
+        ..MEGATRON
+    },
+    // src/llamafactory/hparams and model/model_utils/checkpointing.py of hiyouga/LLaMA-Factory 0.9.
+    Program {
+        name: "LLaMA-Factory",
+        commands: &[&["llamafactory-cli", "train"]],
+        keys: &["finetuning_type"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Lora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Sequence, Value::Count(2048)),
+        ],
+        adapters: (8, LoraTargets::ALL),
+        ..OTHER
+    },
+    // swift/megatron/arguments/megatron_args.py of modelscope/ms-swift 4, whose precision is that of the model.
+    Program {
+        name: "Megatron-SWIFT",
+        tool: PlanTarget::Megatron,
+        commands: &[&["megatron", "sft"], &["megatron", "pt"]],
+        names: &[("max_length", "seq_length")],
+        names_model: true,
+        harmless: &[harmless::TRAINER],
+        settings: &[
+            ("use_distributed_optimizer", "true"),
+            ("bf16", "true"),
+            ("accumulate_allreduce_grads_in_fp32", "true"),
+            ("micro_batch_size", "1"),
+            ("global_batch_size", "16"),
+            ("recompute_granularity", "selective"),
+        ],
+        adapters: (8, LoraTargets::ALL),
+        stack: Some(("megatron-core-2026", "Megatron Core, which Megatron-SWIFT starts")),
+        ..MEGATRON
+    },
+    // docs/source_en/Instruction/Command-line-parameters.md and swift/trainers/arguments.py of modelscope/ms-swift 3.
+    Program {
+        name: "ms-swift",
+        commands: &[&["swift", "sft"], &["swift", "pt"]],
+        keys: &["train_type", "tuner_type", "sft_type"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Lora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Precision, Value::Word(Precision::Bf16.to_word())),
+            (Field::MicroBatch, Value::Count(1)),
+        ],
+        adapters: (8, LoraTargets::ALL),
+        computes_as_stored: true,
+        keeps_loaded: KeepsLoaded::Unsharded,
+        fewest_sequences: Some(16),
+        ..OTHER
+    },
+    // qlora.py of artidoro/qlora.
+    Program {
+        name: "qlora.py",
+        keys: &["source_max_len", "target_max_len"],
+        defaults: &[
+            (Field::Train, Value::Word(TrainMethod::Qlora.to_word())),
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::MicroBatch, Value::Count(1)),
+            (Field::Accumulate, Value::Count(16)),
+            (Field::Optimizer, Value::Word(Optimizer::Adam.to_word())),
+            (Field::PagedOptimizer, Value::Switch(true)),
+        ],
+        adapters: (64, LoraTargets::ALL),
+        ..OTHER
+    },
+    // llava/train/train.py of haotian-liu/LLaVA.
+    Program {
+        name: "LLaVA",
+        keys: &["lora_enable"],
+        defaults: &[(Field::Sequence, Value::Count(512))],
+        adapters: (64, LoraTargets::ALL),
+        ..OTHER
+    },
+    // examples/sft of huggingface/peft.
+    Program { name: "PEFT's example", keys: &["use_peft_lora"], adapters: (64, LoraTargets::ALL), ..OTHER },
+    // src/axolotl/loaders/model.py of axolotl-ai-cloud/axolotl 0.12, which loads weights in `torch_dtype`, and
+    // src/axolotl/monkeypatch/accelerate/fsdp2.py, which shards them as they are.
+    Program {
+        name: "axolotl",
+        commands: &[&["axolotl", "train"]],
+        keys: &["base_model"],
+        names: &[
+            ("base_model", "model_name_or_path"),
+            ("micro_batch_size", "per_device_train_batch_size"),
+            ("sequence_len", "max_length"),
+            ("num_epochs", "num_train_epochs"),
+            ("optimizer", "optim"),
+            ("flash_attention", "use_flash_attn"),
+        ],
+        keeps_loaded: KeepsLoaded::UnderFsdp2,
+        ..OTHER
+    },
+    // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.
+    Program {
+        name: "DeepSpeed-Chat",
+        keys: &["zero_stage"],
+        defaults: &[
+            (Field::Precision, Value::Word(Precision::Fp16.to_word())),
+            (Field::MicroBatch, Value::Count(16)),
+            (Field::Sequence, Value::Count(512)),
+        ],
+        computes_as_stored: true,
+        ..OTHER
+    },
+    // trl/trainer/sft_config.py of huggingface/trl since 0.20.
+    Program {
+        commands: &[&["trl", "sft"]],
+        keys: &["use_peft", "accelerate_config", "packing_strategy", "assistant_only_loss", "completion_only_loss"],
+        defaults: &[
+            (Field::Recompute, Value::Recompute(Recompute::Full)),
+            (Field::Precision, Value::Word(Precision::Bf16.to_word())),
+            (Field::Sequence, Value::Count(1024)),
+        ],
+        ..OTHER
+    },
+];
+
+/// Commands that train otherwise: a second model, or a trained judge, beside the one that is trained.
+pub(super) const OTHER_STAGES: &[(&str, &[&str])] = &[
+    ("trl", &["dpo", "kto", "grpo", "rloo", "reward"]),
+    ("swift", &["rlhf", "dpo", "orpo", "simpo"]),
+    ("megatron", &["rlhf"]),
+];
+
+/// Words of a program's own file that say the same (`trl/scripts/dpo.py`, `train_rl.py`).
+pub(super) const OTHER_STAGE_WORDS: &[&str] =
+    &["dpo", "kto", "grpo", "ppo", "rloo", "orpo", "simpo", "gkd", "rl", "rlhf", "reward", "distill", "distillation"];
+
+/// Words of a program's own file that trains nothing.
+pub(super) const UNTRAINED_WORDS: &[&str] = &[
+    "generate",
+    "generation",
+    "inference",
+    "infer",
+    "eval",
+    "evaluate",
+    "evaluation",
+    "export",
+    "convert",
+    "preprocess",
+    "server",
+    "serve",
+    "benchmark",
+];
+
+/// Words beside which those say what a program does too.
+pub(super) const TRAINED_WORDS: &[&str] = &["train", "training", "pretrain", "finetune", "tune", "sft"];
