@@ -157,7 +157,7 @@ impl Model {
             hidden,
             heads,
             kv_heads: heads,
-            head_size: (hidden / heads).max(1),
+            head_size: (hidden / heads.max(1)).max(1),
             value_head: None,
             values_are_keys: false,
             ffn_hidden: 4 * hidden,

@@ -80,8 +80,9 @@ pub struct Simulator {
     inboxes: Vec<Inbox>,
     ready_queue: ReadyQueue,
     sent: Vec<SentTrain>,
-    /// Whether repeats are skipped.
+    /// Whether repeats are skipped, and whether any launch comes again.
     fold: bool,
+    relaunches: bool,
     /// Earlier states of the layers that a rank is in, and of the loop of micro-batches that each is in.
     layers: StateHistory,
     micro_batches: Vec<StateHistory>,
@@ -142,6 +143,9 @@ impl Simulator {
         self.inboxes.iter_mut().for_each(Inbox::clear);
         self.ready_queue.reset(programs.len());
         self.fold = fold;
+        // In a step of one micro-batch on one rank each launch is the first of its graph: there is nothing to remember.
+        let launches: usize = programs.iter().map(|program| program.launches.len()).sum();
+        self.relaunches = launches > code.graphs.len() || programs.iter().any(RankProgram::repeats);
         self.layers.clear();
         self.micro_batches.resize_with(programs.len(), StateHistory::default);
         self.micro_batches.iter_mut().for_each(StateHistory::clear);
@@ -152,7 +156,7 @@ impl Simulator {
     /// Runs a rank as far as known arrivals allow; all ranks have reached the moment `now`. Returns when it has
     /// something to do again.
     fn proceed<O: Observer>(&mut self, role: RankRole<'_>, now: Picos, observer: &mut O) -> Picos {
-        let Self { ranks, inboxes, sent, micro_batches, layers, memo, fold, .. } = self;
+        let Self { ranks, inboxes, sent, micro_batches, layers, memo, fold, relaunches, .. } = self;
         // Another rank may have left its own at the same place.
         layers.clear();
         let turn = RankTurn {
@@ -163,7 +167,7 @@ impl Simulator {
             micro_batches: &mut micro_batches[role.rank],
             memo,
             fold: *fold,
-            remember: *fold && !O::ENABLED,
+            remember: *fold && *relaunches && !O::ENABLED,
         };
         turn.run()
     }

@@ -162,6 +162,11 @@ impl RankProgram {
         self.launches.clear();
     }
 
+    /// Whether any loop of it runs more than once.
+    pub(crate) fn repeats(&self) -> bool {
+        self.group_loops.iter().any(|group| group.repeat > 1) || self.batch_loops.iter().any(|batch| batch.repeat > 1)
+    }
+
     /// The first launch; `None` if there is nothing to do.
     pub fn first(&self) -> Option<LaunchPosition> {
         (!self.launches.is_empty()).then(LaunchPosition::default)

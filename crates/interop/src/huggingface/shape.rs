@@ -48,13 +48,8 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     // A learned table keeps its rows, however long the sequences are that it is trained with.
     let learned = learned(keys, family);
     let mut model = Model {
-        format: 1,
-        id: String::new(),
         name: name(keys, options),
         source: source(keys, options),
-        layers,
-        hidden,
-        heads,
         kv_heads,
         head_size,
         value_head,
@@ -68,10 +63,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         norm: family.norm,
         norms: norms(keys, family)?,
         qk_norm: qk_norm(keys, family)?,
-        bias: false,
-        causal: true,
         sequence,
-        biases: None,
         latent: latent.map(|(latent, _)| latent),
         indexer: indexer(keys, family)?,
         output_gate: family.delta_net == DeltaNetRule::Gated
@@ -80,9 +72,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         delta_net: delta_net::read(keys, family, layers)?,
         mamba: mamba::read(keys, pattern.as_ref())?,
         pattern,
-        experts: None,
-        mtp_layers: 0,
-        frozen_layers: 0,
+        ..Model::dense(layers, hidden, heads)
     };
     experts::put(keys, family, &mut model)?;
     put_biases(keys, family, &mut model)?;

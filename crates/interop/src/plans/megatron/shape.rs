@@ -119,13 +119,8 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let sequence = draft.count(Field::Sequence).unwrap_or(2048);
     let positions = if learned { Positions::Learned } else { Positions::Computed };
     let model = Model {
-        format: 1,
-        id: String::new(),
         name: format!("model of {}", stem(&file)),
         source: format!("imported from {file} (Megatron-LM arguments)"),
-        layers,
-        hidden,
-        heads,
         kv_heads: groups.filter(|_| grouped && latent.is_none()).unwrap_or(heads),
         head_size: head.unwrap_or_else(|| (hidden / heads).max(1)),
         // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
@@ -136,11 +131,9 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         positions,
         position_rows: rows.filter(|rows| learned && *rows != sequence),
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
-        norms: 2,
         // Norms of what is compressed belong to it.
         qk_norm: if per_head && latent.is_none() { QkNorm::Head } else { QkNorm::None },
         bias: !free,
-        causal: true,
         sequence,
         mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
         pattern,
@@ -148,13 +141,10 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         latent,
         indexer,
         output_gate: on(settings, OUTPUT_GATE).is_some(),
-        value_head: None,
-        values_are_keys: false,
         window: on(settings, "window_size").and_then(|window| attention_window(&window.text)),
         delta_net,
         experts,
-        mtp_layers: 0,
-        frozen_layers: 0,
+        ..Model::dense(layers, hidden, heads)
     };
     match model.problems().into_iter().next() {
         Some(Problem { field, what: must, .. }) => {
