@@ -11,10 +11,10 @@ use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
 use super::super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, Shards, ToolTable};
+use super::super::stages::write_layout;
 use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
-use super::stages::write_layout;
 use super::{
     CAPACITY, CAPACITY_FILLED, COMBINED_BACK, COPIES, DISPATCHED, DISPATCHER, DISPATCHER_BACKEND, FLEXIBLE, GLOBAL,
     GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, LAYOUT, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
