@@ -274,7 +274,7 @@ impl Explorer {
             Command::Rest => self.jobs.rest(),
             Command::Export(answer) => self.files.run(Errand::Export(answer)),
             Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
-            Command::SaveMap(text) => self.files.run(Errand::SaveText(("map", "csv"), text)),
+            Command::SaveTable(name, text) => self.files.run(Errand::SaveText((name, "csv"), text)),
             Command::SaveScreen(format) => self.save_screen(format)?,
             Command::Diagnose => {
                 let findings = diagnostics::find(&self.app, &self.screen, &self.options)?;

@@ -202,7 +202,7 @@ impl Desk {
                 Command::Rest => self.jobs.rest(),
                 Command::Export(answer) => self.write(Errand::Export(answer)),
                 Command::SaveSet(name) => self.write(Errand::SaveSet(name, self.app.pins.all().to_vec())),
-                Command::SaveMap(text) => self.write(Errand::SaveText(("map", "csv"), text)),
+                Command::SaveTable(name, text) => self.write(Errand::SaveText((name, "csv"), text)),
                 // Only of this folder: nobody's own snapshots are opened or deleted.
                 Command::List => {
                     let files = snapshot::list(&[PathBuf::from(".")], &|| true);

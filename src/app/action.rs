@@ -85,9 +85,9 @@ pub enum Action {
     Along,
     /// Draws the memory's contour into the map, or takes it away.
     Contour,
-    /// Copies the map as CSV.
+    /// Copies the map or the comparison as CSV.
     Copy,
-    /// Writes the map as CSV.
+    /// Writes the map or the comparison as CSV.
     SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
@@ -328,8 +328,8 @@ pub enum Command {
     Mouse(bool),
     /// Write the screen to a file.
     SaveScreen(Format),
-    /// Write the map, as CSV, to a file.
-    SaveMap(String),
+    /// Write a table of that name, as CSV, to a file.
+    SaveTable(&'static str, String),
     /// Look for snapshots and sets.
     List,
     /// Complete the path at the end of a line.
@@ -352,6 +352,15 @@ pub enum Command {
     Suspend,
     /// End the explorer.
     Quit,
+}
+
+impl Command {
+    /// Hands CSV to the terminal's clipboard.
+    pub fn copied(text: String) -> Self {
+        let count = text.lines().count();
+        let said = format!("{count} lines of CSV sent to the terminal's clipboard; Y writes a file");
+        Self::Copy { text, said }
+    }
 }
 
 /// Reports of the jobs. An answer to an older question than the last is dropped.

@@ -69,9 +69,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         Some(part) => output::json(&SearchPart::json(part, &report))?,
         None => output::table(arguments.format, || report.text(), || report.csv(), || report.json())?,
     }
-    let best = per_operator.as_ref().map(|found| &found.scenario);
-    let best = best.or(answer.plans.first().map(|found| &found.scenario));
-    if let Some((file, best)) = arguments.out.as_ref().zip(best) {
+    if let Some((file, best)) = arguments.out.as_ref().zip(report.written()) {
         let text = session.library.file(best).to_toml().map_err(Failure::unwritten)?;
         files::write(&[(file.clone(), &text)], arguments.force)?;
     }

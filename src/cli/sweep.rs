@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::app::answers::launchers::RUNS_IN;
 use crate::cli::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::merge::seal::{COMMENT, ContentHash, Seal};
@@ -40,7 +41,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
         None => stream(session, arguments, &sweep, &evaluator)?,
         Some(form) => {
             let cells = evaluate(session, &sweep, &evaluator);
-            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
+            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells, runs_in: RUNS_IN };
             output::report(form, || report.text(), || report.json())?;
             cells.iter().flatten().any(Cell::fits)
         }
@@ -150,11 +151,15 @@ fn stream(
     let cells = SweepCells { sweep, metric: arguments.metric };
     let rows = arguments.part.map_or(0..sweep.len(), |part| part.rows(sweep.len()));
     let bar = progress::bar(rows.len(), "cells", &session.options);
+    let shown = !bar.is_hidden();
     let line = |index: usize, cell: search::Cell| {
-        bar.inc(1);
+        if shown {
+            bar.inc(1);
+        }
         (cells.line(index, Some(&cell)), cell.fits())
     };
-    let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content: ContentHash::default() };
+    let content = arguments.part.map(|_| ContentHash::default());
+    let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content };
     if !ends.whole {
         return Ok(true);
     }
@@ -168,8 +173,10 @@ fn stream(
         if let Some(missing) = first_missing {
             text.push_str(&cells.line(begin + missing, None));
         }
-        // As it lands in the file.
-        ends.content.add(&visible(&text));
+        if let Some(content) = &mut ends.content {
+            // As it lands in the file.
+            content.add(&visible(&text));
+        }
         let read = bar.suspend(|| output::piece(&text))?;
         ends.whole = first_missing.is_none() && read;
         Ok::<bool, Failure>(read)
@@ -177,7 +184,7 @@ fn stream(
     bar.finish_and_clear();
     // A sweep that was interrupted, or not read to its end, is no part: it gets no last line.
     if let Some(part) = arguments.part.filter(|_| ends.whole) {
-        let seal = Seal { content: Some(ends.content.end()), ..seal(part, &cells) };
+        let seal = Seal { content: ends.content.as_ref().map(ContentHash::end), ..seal(part, &cells) };
         output::result(&format!("{COMMENT}{seal}\n"))?;
     }
     Ok(ends.fits)
@@ -187,8 +194,8 @@ struct Ends {
     fits: bool,
     /// Whether every row was computed and read.
     whole: bool,
-    /// A hash of its rows as they land in the file.
-    content: ContentHash,
+    /// A hash of the rows of a part as they land in the file.
+    content: Option<ContentHash>,
 }
 
 fn seal(part: WorkPart, cells: &SweepCells) -> Seal {

@@ -152,7 +152,7 @@ MEGATRON_ARGS=(
 )";
     assert_eq!(lines("megatron", plan), expected.lines().collect::<Vec<_>>());
     // Four copies of shards over 16 of 64 ranks; FSDP wants its own connections.
-    let fsdp = lines("megatron", "--devices 64 --strategy hsdp --shard 16").join("\n");
+    let fsdp = lines("megatron", "--devices 64 --strategy mics --shard 16").join("\n");
     assert_contains(
         &fsdp,
         &[
@@ -199,6 +199,48 @@ fn megatron_has_hybrids() {
         home.write("job.sh", &script.replace("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", pattern));
         let refused = home.run("import plan job.sh --hardware h100-80gb-dgx").refused().join("\n");
         assert_contains(&refused, &["hybrid", what]);
+    }
+}
+
+/// The arguments are those of Megatron-LM's `pretrain_gpt.py` for DeepSeek-V3: ranks of 1536 and 512, heads of 128 channels and
+/// 64 of positions, values of 128, 3 dense layers before 58 with a shared expert of 2048. Read again they make the same model,
+/// of 671,026,404,352 parameters as the published file has it.
+#[test]
+fn megatron_has_compressed_attention() {
+    let home = Home::new();
+    let plan = "--hardware b200-dgx --model deepseek-v3 --stack megatron-core-2026 --devices 512 --strategy zero1 --pp 8 --ep 64";
+    let script = home.run(&format!("export --to megatron {plan}")).stdout;
+    assert_contains(
+        &script,
+        &[
+            "--multi-latent-attention\n",
+            "--qk-layernorm\n",
+            "--q-lora-rank 1536\n",
+            "--kv-lora-rank 512\n",
+            "--qk-head-dim 128\n",
+            "--qk-pos-emb-head-dim 64\n",
+            "--v-head-dim 128\n",
+            "--moe-shared-expert-intermediate-size 2048\n",
+            "--moe-layer-freq '[0]*3+[1]*58'\n",
+            "--moe-router-num-groups 8\n",
+            "--moe-router-group-topk 4\n",
+        ],
+    );
+    assert!(!script.contains("--kv-channels") && !script.contains("further arguments"), "{script}");
+    home.write("job.sh", &script);
+    let import = home.run("import plan job.sh --hardware b200-dgx --out job.toml");
+    assert_eq!(import.code, Some(0), "{}", import.stderr);
+    let read = home.run("eval ./job.toml --format json").json(0);
+    assert_eq!(read["parameters"]["total"].as_u64(), Some(671_026_404_352));
+    for (change, what) in [
+        (("'[0]*3+[1]*58'", "'[0]*3+[1]*57'"), "places experts in layers as no model can say"),
+        (("'[0]*3+[1]*58'", "2"), "places experts in layers as no model can say"),
+        (("--kv-lora-rank 512", ""), "no --kv-lora-rank"),
+        (("--qk-layernorm", "--experimental-attention-variant kimi_delta_attention"), "'kimi_delta_attention'"),
+    ] {
+        home.write("job.sh", &script.replace(change.0, change.1));
+        let refused = home.run("import plan job.sh --hardware b200-dgx").refused().join("\n");
+        assert_contains(&refused, &[what]);
     }
 }
 

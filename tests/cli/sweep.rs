@@ -174,3 +174,15 @@ fn a_limit_above_the_peak_says_why() {
     let below = run(&format!("{limits} --x bandwidth=1")).stdout;
     assert!(below.contains("best:") && !below.contains("above"), "{below}");
 }
+
+/// A tuned cell says who runs the plan that it settled on; one that was not tuned is not asked about.
+#[test]
+fn tuned_cells_say_what_runs_them() {
+    let sweep = "sweep --hardware h100-80gb-dgx --model llama-3.1-8b --stack torchtitan-2025 --x nodes=1,2 --y tp=2";
+    let json: Value = serde_json::from_str(&run(&format!("{sweep} --tune --format json")).stdout).expect("JSON");
+    let names: Vec<&Value> = json["cells"].as_array().expect("cells").iter().map(|cell| &cell["runs_in"]).collect();
+    assert_eq!(names, [&serde_json::json!(["torchtitan"]); 2]);
+    let plain: Value = serde_json::from_str(&run(&format!("{sweep} --format json")).stdout).expect("JSON");
+    assert!(plain["cells"][0].get("runs_in").is_none());
+    assert_contains(&run(&format!("{sweep} --tune --format text")).stdout, &[", runs in torchtitan\n"]);
+}

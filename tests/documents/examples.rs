@@ -155,7 +155,8 @@ fn errors_that_are_quoted_are_in_the_table() {
     let table = section(&evidence, "All errors in one table");
     let trusted = section(&readme, "How far to trust it");
     let rows = trusted.lines().filter(|line| line.starts_with("| ") && line.contains('%'));
-    let of_rows: Vec<&str> = rows.flat_map(|row| row.split([' ', '(']).filter(|word| word.parse::<f64>().is_ok())).collect();
+    let of_rows: Vec<&str> =
+        rows.flat_map(|row| row.split([' ', '(']).filter(|word| word.parse::<f64>().is_ok())).collect();
     let [experts, adapters] = ["experts.md", "fine-tuning.md"].map(chapter);
     let sections = [trusted, section(&experts, "How far off it is"), section(&adapters, "How far off it is")];
     let quoted: Vec<&str> = of_rows.into_iter().chain(sections.into_iter().flat_map(errors)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shardscope_engine::cost::{Factors, Parameters};
+use shardscope_engine::cost::{Factors, Parameters, Piece};
 use shardscope_engine::evaluate::{Summary, Workspace, summary};
 use shardscope_engine::plan::{Accumulation, Ema, Offload, Optimizer};
 use shardscope_engine::program::{ModelState, Program};
@@ -44,7 +44,9 @@ proptest! {
             (state.parameters - state.expert_parameters) + state.expert_parameters * parts
         };
         let found = states.iter().map(whole).fold(Parameters::NONE, |all, more| all + more);
-        let layers = scenario.model.kinds().map(|(kind, layers)| Parameters::layer(&scenario, kind) * f64::from(layers));
+        let piece = |kind, piece| Parameters::piece(&scenario, kind, piece);
+        let layer = |kind| piece(kind, Piece::Mixer) + piece(kind, Piece::Mlp);
+        let layers = scenario.model.kinds().map(|(kind, layers)| layer(kind) * f64::from(layers));
         let [embedding, head] = [Parameters::embedding, Parameters::head].map(|end| end(&scenario));
         let shared = scenario.model.vocab > 0 && (scenario.model.tied || scenario.model.mtp_layers > 0);
         let twice = if scenario.plan.pipeline > 1 && shared { embedding } else { Parameters::NONE };

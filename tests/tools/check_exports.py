@@ -24,7 +24,7 @@ PLANS = {
         ("--devices 64 --strategy hsdp --shard 16 --tp 2 --offload state", {"PARALLELISM_CONFIG_DP_SHARD_SIZE": "16"}),
         ("--devices 32 --strategy fsdp --cp 2 --reshard off", {"FSDP_RESHARD_AFTER_FORWARD": "false"}),
         ("--devices 16 --strategy ddp --precision fp16", {"ACCELERATE_MIXED_PRECISION": "fp16"}),
-        ("--devices 64 --strategy zero1 --pp 2", {"FSDP_VERSION": "2"}),
+        ("--devices 64 --strategy hsdp --shard 8 --accumulate 4", {"FSDP_VERSION": "2"}),
     ],
     "deepspeed": [
         ("--devices 64 --strategy zero3 --micro-batch 2 --accumulate 4 --offload all", {"stage": 3, "batch": 512}),
@@ -32,11 +32,11 @@ PLANS = {
         ("--devices 64 --strategy zero3 --accumulate 8 --offload state-nvme", {"stage": 3, "batch": 512}),
         ("--devices 64 --strategy zero2 --accumulate 1 --precision fp16 --offload optimizer", {"stage": 2, "batch": 64}),
         ("--devices 64 --strategy ddp --accumulate 1 --precision fp32", {"stage": 0, "batch": 64}),
-        ("--devices 64 --strategy hsdp --accumulate 2", {"stage": 3, "batch": 128}),
+        ("--devices 64 --strategy zero3 --accumulate 2", {"stage": 3, "batch": 128}),
     ],
     "hf-trainer": [
         ("--devices 64 --strategy fsdp --micro-batch 4 --accumulate 2 --recompute full", {"micro": 4, "fsdp": True}),
-        ("--devices 64 --strategy zero2 --precision fp16", {"micro": 1, "fsdp": True}),
+        ("--devices 64 --strategy fsdp --precision fp16", {"micro": 1, "fsdp": True}),
         ("--devices 64 --strategy ddp --optimizer adam8bit --recompute full", {"micro": 1, "fsdp": False}),
     ],
     "torchtitan": [

@@ -20,6 +20,7 @@ mod kernel;
 mod layer;
 mod mamba;
 mod matmul;
+mod operator;
 mod piece;
 mod rates;
 mod recurrence;

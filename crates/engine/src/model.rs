@@ -21,10 +21,10 @@ pub use attention::{AttentionWindow, Biases, Heads, LatentAttention, QkNorm};
 pub use delta_net::GatedDeltaNet;
 pub use indexer::Indexer;
 pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
+pub(crate) use layer_matrix::PartParameters;
 pub use layer_matrix::{LayerMatrix, LayerPart, MatrixRole};
 pub use mamba::Mamba;
 pub use mlp::Experts;
-pub use mlp::Mlps;
 pub use recurrence::Recurrence;
 
 /// A decoder-only transformer.
@@ -243,7 +243,7 @@ impl Model {
 
     /// Parameters of one layer of a kind.
     pub fn layer_parameters(&self, kind: LayerKind) -> u64 {
-        self.attention_parameters(kind) + self.mlp_parameters(kind)
+        LayerPart::ALL.map(|part| self.part_parameters(kind, part).all).into_iter().sum()
     }
 
     /// Parameters of the largest layer.
@@ -364,9 +364,10 @@ impl Model {
     /// The sum of something over every weight matrix of the layers.
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
         let attention = |kind| self.attention_matrices(kind).into_iter().map(&of).sum::<f64>();
-        let products = |mlps: Mlps| if self.gated && !mlps.narrows { 3.0 } else { 2.0 };
-        let of_mlps = |mlps: Mlps| mlps.count as f64 * products(mlps) * of(mlps.down);
-        self.over_layers(|kind| attention(kind) + self.mlps(kind).map(of_mlps).sum::<f64>())
+        let of_mlp = |one: LayerMatrix| {
+            (one.count * one.joined) as f64 * of(Matrix { output: one.matrix.output / one.joined, ..one.matrix })
+        };
+        self.over_layers(|kind| attention(kind) + self.mlp_matrices(kind).map(of_mlp).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full

@@ -380,7 +380,7 @@ impl Plan {
     }
 
     /// Whether a reduction sums each micro-batch's gradients over all ranks before the next one's.
-    pub(crate) fn sums_each_micro_batch(&self, reduction: Reduction) -> bool {
+    pub fn sums_each_micro_batch(&self, reduction: Reduction) -> bool {
         match reduction {
             Reduction::MicroBatch => true,
             Reduction::Default => self.sharding.sums_each_micro_batch,

@@ -47,7 +47,8 @@ const fn is_plain(byte: u8) -> bool {
 
 /// Lines of text as a terminal may have them: of what is hidden only ends of lines and tabs are kept.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| byte == b'\n' || is_plain(byte)) {
+    // Every byte is looked at, many at once: that is faster than to stop at the first.
+    if text.bytes().fold(true, |plain, byte| plain & (byte == b'\n' || is_plain(byte))) {
         return Cow::Borrowed(text);
     }
     let kept = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
@@ -80,8 +81,13 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 
 /// Foreign text in one line, cut where it is very long.
 pub fn printable(text: &str) -> String {
+    one_line(text).into_owned()
+}
+
+/// The same, borrowed where it is so already.
+pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.len() <= MOST_SHOWN && text.bytes().all(is_plain) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let shown = |c: char| match c {
         '\n' | '\t' => ' ',

@@ -202,7 +202,7 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
                 lines => format!(" and {} more", lines - 1),
             };
             if kind.devices == UNSAID {
-                let why = "no column counts devices, so that those of the largest partition are taken; --nodes says otherwise";
+                let why = "no column counts devices, so that those of one partition are taken: the largest, or one called gpu; --nodes says otherwise";
                 report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
             } else if kind.named {
                 report.take("nodes", kind.nodes, format!("{}{more}, each node once", kind.place));

@@ -19,9 +19,9 @@ pub use report::StepLimit;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, MeasuredReport, PlanReport, ProfileReport,
     PublishedAmounts, RunsIn, SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport,
-    Verdict, above_published, apart_words, band_words, beside, cause_cells, caveats, changed, extent_words, folded,
-    hypotheses, intensities, lacking, limit, measured, memory_words, offload_words, plan_words, prices, proven_words,
-    published, safety_words, so_far_words, text, verdict, verdict_words,
+    Verdict, above_published, apart_words, band_words, beside, cause_cells, caveats, changed, comparison, extent_words,
+    folded, hypotheses, intensities, lacking, limit, measured, memory_words, offload_words, plan_words, prices,
+    proven_words, published, safety_words, so_far_words, text, verdict, verdict_words,
 };
 pub use table::{CellTone, Table, TableCell, known};
 pub use why::facts::FigureEntry;

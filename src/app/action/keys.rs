@@ -68,9 +68,68 @@ impl KeyLine {
         }
     }
 
+    /// What it is for.
+    pub fn intent(&self) -> Intent {
+        let action = self.bindings.first().map(|binding| binding.action);
+        match (self.hint, action) {
+            // Arrows that change a value, and a closer look at what is there already.
+            ("change", _) => Intent::Change,
+            ("zoom", _) => Intent::Move,
+            (_, Some(action)) => Intent::of_action(action),
+            (_, None) => Intent::Change,
+        }
+    }
+
     /// Whether one of its keys asks for something.
     pub fn asks(&self, action: Action) -> bool {
         self.bindings.iter().any(|binding| binding.action == action)
+    }
+}
+
+/// What keys are for, in the order of the footer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Intent {
+    /// The cursor goes elsewhere.
+    Move,
+    /// The scenario changes, or what is asked.
+    Change,
+    /// A question is answered on the screen.
+    Ask,
+    /// Something leaves the program.
+    Out,
+    /// Help, commands, and the way back or out.
+    Leave,
+}
+
+impl Intent {
+    /// Its word before the keys; none where they explain themselves.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Move => "MOVE",
+            Self::Change => "CHANGE",
+            Self::Ask => "ASK",
+            Self::Out => "OUT",
+            Self::Leave => "",
+        }
+    }
+
+    const fn of_action(action: Action) -> Self {
+        match action {
+            Action::Up
+            | Action::Down
+            | Action::Left
+            | Action::Right
+            | Action::NextPanel
+            | Action::Best
+            | Action::NextExposed
+            | Action::Zoom
+            | Action::Follow
+            | Action::Whole => Self::Move,
+            Action::View(_) | Action::Views | Action::Explain => Self::Ask,
+            Action::Export | Action::ExportPlan | Action::Screen | Action::Copy | Action::SaveMap => Self::Out,
+            Action::Help | Action::Palette | Action::Close | Action::Quit => Self::Leave,
+            _ => Self::Change,
+        }
     }
 }
 

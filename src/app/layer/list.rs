@@ -99,6 +99,8 @@ pub enum TypedValue {
     Field(Field),
     /// An option of an import, which its files leave open.
     ImportOption(ImportWords, &'static str),
+    /// The path of a file to import.
+    File,
 }
 
 impl TypedValue {
@@ -107,6 +109,7 @@ impl TypedValue {
         match self {
             Self::Field(field) => Effect::Give(*field, text.to_owned()),
             Self::ImportOption(words, option) => Effect::ImportWith(answered(words, option, text)),
+            Self::File => Effect::Import(text.to_owned()),
         }
     }
 }
@@ -201,7 +204,8 @@ impl List {
         let presets = library
             .entries(Kind::Scenario)
             .map(|entry| Item::new(&entry.id, entry.name(), then(Some(Effect::OpenPreset(entry.id.clone())))));
-        Self::new("What ran?", [file, behind].into_iter().chain(presets).collect(), "")
+        let items = [file, behind].into_iter().chain(presets).collect();
+        Self { typed: Some(TypedValue::File), ..Self::new("What ran?", items, "") }
     }
 
     /// The items that match the typed text, the best first.

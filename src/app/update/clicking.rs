@@ -1,11 +1,12 @@
 //! Clicks, the wheel and drags, by where the mouse points.
 
 use crate::app::action::keys::KeyPlace;
-use crate::app::action::panel::Panel;
+use crate::app::action::panel::{Panel, ViewId};
 use crate::app::action::{Action, Command};
 use crate::app::state::App;
 use crate::app::state::pointing::{Gesture, PointerTarget};
 use crate::app::timeline::ShownStep;
+use crate::app::views::hardware;
 
 impl App {
     /// Does what the mouse asks for.
@@ -52,6 +53,10 @@ impl App {
         // never changes the scenario.
         let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
         match target {
+            // What does not fit is easily clicked on twice to see why.
+            PointerTarget::Cell(index) if had_keys && self.cell() == Some(index) && self.is_without_plan(index) => {
+                self.tell("nothing fits here, so a click does not apply it; Enter does");
+            }
             PointerTarget::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
             PointerTarget::Row(_, index) if had_keys && self.row() == index => return self.update(Action::Take),
             PointerTarget::Cell(index) => self.go_to(index),
@@ -92,6 +97,16 @@ impl App {
     /// The cell of the map that has the cursor, or the place of the chart.
     fn cell(&self) -> Option<usize> {
         self.views.get(self.view).place(&self.context())
+    }
+
+    /// Whether a cell of a map has no plan that fits.
+    fn is_without_plan(&self, index: usize) -> bool {
+        let map = match self.view {
+            ViewId::MAP => Some(&self.views.map),
+            view if view == hardware::SPEC.id => self.views.hardware.map.as_ref(),
+            _ => None,
+        };
+        map.is_some_and(|map| map.figure(index).is_none())
     }
 
     /// The cursor goes to a cell of the map, or to a place of the chart.

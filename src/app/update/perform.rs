@@ -27,6 +27,7 @@ use shardscope_engine::scenario::{Edit, Field};
 use shardscope_engine::search;
 use shardscope_engine::search::options::options;
 use shardscope_interop::export::ExportForm;
+use shardscope_interop::runs_in::runs_in;
 
 /// Said where no command line gives what is shown.
 const NO_FLAGS: &str = "no flags can express this scenario: e exports it as a file, which every command accepts";
@@ -198,7 +199,7 @@ impl App {
                 Layer::Entry(Entry::new(Purpose::OwnFigure, text))
             }
             Opening::ImportPath => Layer::Entry(Entry::of_path(self.import_line.clone())),
-            Opening::ExportForms => Layer::List(list_of_export_forms()),
+            Opening::ExportForms => Layer::List(self.list_of_export_forms()),
             Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
             Opening::ExportOver(form, folder, consent, taken) => {
                 self.tell(format!("{taken} already exists; nothing was written"));
@@ -257,6 +258,20 @@ impl App {
         List::new("Views", items.collect(), self.view.name)
     }
 
+    /// What a plan can be written for, the launchers that run the one shown first.
+    fn list_of_export_forms(&self) -> List {
+        let names = self.shown.as_ref().map_or_else(|_| Vec::new(), |scenario| runs_in(scenario));
+        let runs = |form: ExportForm| names.contains(&form.name());
+        let mut forms = ExportForm::ALL;
+        forms.sort_by_key(|form| !runs(*form));
+        let items = forms.map(|form| {
+            let (name, about) = form.words();
+            let about = if runs(form) { format!("runs as planned: {about}") } else { about.to_owned() };
+            Item::new(name, about, Effect::Open(Opening::ExportFolder(form)))
+        });
+        List::new("Write the plan for", items.into(), "")
+    }
+
     /// The command lines that give the scenario shown, the view, and the map around the scenario in hand.
     pub(crate) fn command_lines(&self) -> Result<CommandLines, &'static str> {
         let scenario = self.shown.as_deref().map_err(|_| "not possible, so no command line gives it")?;
@@ -273,14 +288,6 @@ fn list_of_formats() -> List {
     let items =
         Format::ALL.map(|format| Item::new(format.name(), format.about(), Effect::Run(Command::SaveScreen(format))));
     List::new("Write the screen", items.into(), "")
-}
-
-fn list_of_export_forms() -> List {
-    let items = ExportForm::ALL.map(|form| {
-        let (name, about) = form.words();
-        Item::new(name, about, Effect::Open(Opening::ExportFolder(form)))
-    });
-    List::new("Write the plan for", items.into(), "")
 }
 
 /// Choices where a file is in the way of an export.

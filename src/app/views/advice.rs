@@ -21,7 +21,7 @@ use shardscope_report::figures::Figure;
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "advice", name: "Advice", about: "which single change would help" },
     opens: "W",
-    hint: "",
+    hint: "advice",
     keys: |keys| keys.rows("row").key("enter", Action::Take, "apply", "apply the change, or explain the gain"),
 };
 

@@ -28,7 +28,7 @@ pub use row::{PlanColumn, PlanRow};
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "best", name: "Best plans", about: "which whole plans are best, by search" },
     opens: "B",
-    hint: "",
+    hint: "plans",
     keys: |keys| {
         keys.rows("plan")
             .sideways("sort", "sort by the column before or after")

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
 use crate::app::action::effect::{Effect, Opening, say};
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
+use crate::app::action::{Action, Command};
 use crate::app::answers::Answer;
 use crate::app::answers::pins::letter;
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::units::counted;
-use shardscope_report::figures::difference::{Side, choice, sentence, verdicts};
+use shardscope_report::figures::comparison;
+use shardscope_report::figures::difference::{Side, choice, sentence, unknown, verdicts};
 
 /// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -29,6 +30,8 @@ pub const SPEC: ViewSpec = ViewSpec {
             .key(">", Action::Later, "", "move it towards the end")
             .key("n", Action::Rename, "name", "give it a name")
             .key("x delete", Action::Remove, "remove", "unpin it")
+            .key("y", Action::Copy, "", "copy the comparison as CSV, through the terminal")
+            .key("Y", Action::SaveMap, "", "write the comparison as CSV to a file")
             .more_less("zoom", "zoom the timelines in and out")
             .up_down("", "scroll")
             .ends("first and last scenario")
@@ -53,6 +56,8 @@ pub struct CompareView {
     pub zoom: u32,
     /// Why the second column of those held against one another is faster or slower than the first.
     why: Option<String>,
+    /// Which figures some column lacks, and why.
+    unknown: Option<String>,
 }
 
 /// One column: a pinned scenario, or the one shown.
@@ -119,6 +124,11 @@ impl CompareView {
         self.why.as_deref()
     }
 
+    /// Which figures some column lacks, and why.
+    pub fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
+    }
+
     /// The first row seen, of so many columns.
     pub fn top(&self, columns: usize) -> usize {
         self.top.row(rows(columns))
@@ -152,6 +162,8 @@ impl View for CompareView {
             Action::Up | Action::Down | Action::PageUp | Action::PageDown => {
                 self.top.go(action, rows, page);
             }
+            Action::Copy => return table(context, Command::copied),
+            Action::SaveMap => return table(context, |text| Command::SaveTable("comparison", text)),
             Action::More => self.zoom = (self.zoom + 1).min(CLOSEST),
             Action::Less => self.zoom = self.zoom.saturating_sub(1),
             Action::Left | Action::Right | Action::First | Action::Last => {
@@ -196,25 +208,37 @@ impl View for CompareView {
 
     fn renew(&mut self, context: &Context) {
         let columns = columns(context);
-        let why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b]));
-        self.why = verdict_of_all(&columns).into_iter().chain(why).reduce(|all, pair| format!("{all}. {pair}"));
+        // A choice between two of several would be none.
+        let alone = columns.len() == 2;
+        let why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b], alone));
+        let letters: Vec<String> = columns.iter().map(ComparedColumn::letter).collect();
+        self.unknown = with_sides(&columns, &letters, unknown);
+        self.why = with_sides(&columns, &letters, verdicts)
+            .into_iter()
+            .chain(why)
+            .reduce(|all, pair| format!("{all}. {pair}"));
     }
 }
 
-/// A sentence on all columns, where there are more than two.
-fn verdict_of_all(columns: &[ComparedColumn]) -> Option<String> {
-    let letters: Vec<String> = columns.iter().map(ComparedColumn::letter).collect();
-    let side = |(column, name): (&'_ ComparedColumn<'_>, &'_ String)| {
-        Some((name.clone(), column.scenario.clone(), Arc::clone(column.evaluation?)))
-    };
-    let known: Vec<_> = columns.iter().zip(&letters).filter_map(side).collect();
-    let sides: Vec<Side> =
-        known.iter().map(|(name, scenario, evaluation)| Side { name, scenario, evaluation }).collect();
-    verdicts(&sides)
+/// Asks about all columns whose figures are there, under such names.
+fn with_sides<T>(columns: &[ComparedColumn], names: &[String], ask: impl FnOnce(&[Side]) -> T) -> T {
+    let sides = columns.iter().zip(names).filter_map(|(column, name)| {
+        Some(Side { name, scenario: column.scenario, evaluation: column.evaluation?.as_ref() })
+    });
+    ask(&sides.collect::<Vec<_>>())
 }
 
-/// Sentences on two columns: how they differ, what makes one slower, and whether their batches are alike.
-fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
+/// Hands the comparison over as CSV.
+fn table(context: &Context, to: impl FnOnce(String) -> Command) -> Vec<Effect> {
+    let columns = columns(context);
+    let named = |column: &ComparedColumn| format!("{} {}", column.letter(), column.name);
+    let names: Vec<String> = columns.iter().map(named).collect();
+    vec![Effect::Run(to(with_sides(&columns, &names, comparison)))]
+}
+
+/// Sentences on two columns: which to choose where there are no others, what makes one slower, and whether their batches are
+/// alike.
+fn why(one: &ComparedColumn, other: &ComparedColumn, alone: bool) -> Option<String> {
     let [first, second] = [one, other].map(ComparedColumn::letter);
     let a = Side { name: &first, scenario: one.scenario, evaluation: one.evaluation? };
     let b = Side { name: &second, scenario: other.scenario, evaluation: other.evaluation? };
@@ -224,7 +248,7 @@ fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
         }
         _ => String::new(),
     };
-    let choice = choice(a, b).map_or_else(String::new, |choice| format!("{choice}. "));
+    let choice = choice(a, b).filter(|_| alone).map_or_else(String::new, |choice| format!("{choice}. "));
     Some(format!("{choice}{}{batch}", sentence(a, b)))
 }
 

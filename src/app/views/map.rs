@@ -15,6 +15,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Command};
 use crate::app::answers::axes::{self, LookedUp};
+use crate::app::answers::launchers::RUNS_IN;
 use crate::app::views::{View, ViewSpec};
 
 /// Its name, its key and the keys in it.
@@ -251,6 +252,12 @@ impl Map {
         }
     }
 
+    /// The launchers that run the plan on which a cell of a tuned map settled, in words.
+    pub fn runs_in(&self, index: usize) -> Option<String> {
+        self.tuned(index)?;
+        Some(RUNS_IN.words(&self.scenario(index).ok()?))
+    }
+
     /// Whether the cursor is on the scenario itself, and what the cell settled on is what it has.
     pub fn is_home(&self, scenario: &Scenario) -> bool {
         self.home == Some(self.cursor) && self.tuned(self.cursor).is_none_or(|choice| choice == Tuned::from(scenario))
@@ -293,7 +300,7 @@ impl Map {
     fn csv(&self) -> String {
         let fresh = |(cell, fresh): (&Option<Cell>, &bool)| cell.clone().filter(|_| *fresh);
         let cells: Vec<Option<Cell>> = self.cells.iter().zip(&self.fresh).map(fresh).collect();
-        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv()
+        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells, runs_in: RUNS_IN }.csv()
     }
 
     /// Moves the cursor as the keys of a map do; says whether it moved.
@@ -389,13 +396,9 @@ impl View for Map {
             Action::Across => return vec![Effect::Open(Opening::Axis(0))],
             Action::Along => return vec![Effect::Open(Opening::Axis(1))],
             Action::Copy => {
-                return self.copied(|text| {
-                    let count = text.lines().count();
-                    let said = format!("{count} lines of CSV sent to the terminal's clipboard; Y writes a file");
-                    Command::Copy { text, said }
-                });
+                return self.copied(Command::copied);
             }
-            Action::SaveMap => return self.copied(Command::SaveMap),
+            Action::SaveMap => return self.copied(|text| Command::SaveTable("map", text)),
             Action::Tune => {
                 self.toggle_tuned();
                 return vec![Effect::Fill];

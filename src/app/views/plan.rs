@@ -11,6 +11,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, PLAN_LATER};
 use crate::app::action::panel::ViewId;
+use crate::app::answers::launchers::RUNS_IN;
 use crate::app::answers::work::{Found, Work};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::scenario::file::ScenarioFile;
@@ -129,6 +130,11 @@ impl PlanView {
     /// The plan within the limit under the cursor.
     pub fn chosen(&self) -> Option<&FoundPlan> {
         self.planned()?.plans.first()
+    }
+
+    /// The launchers that run it, in words.
+    pub fn runs_in(&self) -> Option<String> {
+        Some(RUNS_IN.words(&self.chosen()?.scenario))
     }
 
     /// The operators under the cursor, by their place in the plan.

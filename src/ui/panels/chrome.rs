@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 
 use super::overlay::input;
 use super::views::{self, map};
-use crate::app::action::keys::KeyLine;
+use crate::app::action::keys::{Intent, KeyLine};
 use crate::app::state::Find;
 use crate::app::timeline::ShownStep;
 use crate::app::views::inputs::{self, InputRow};
@@ -138,20 +138,52 @@ fn field(app: &App) -> String {
     wrong.or_else(about).or_else(excess).unwrap_or_default()
 }
 
-/// Hints at the end that are never left out: help and quit, or close and quit.
-const KEPT: usize = 2;
+/// Columns from which on the footer says what its keys are for.
+const WORDED: u16 = 100;
 
-/// Draws the keys; where there is little room, the hints before the last ones are left out.
+/// Draws the keys by what they are for; where there is little room, the last ones of the fullest group are left out, but not
+/// the ways to help and out.
 pub(in crate::ui) fn render_footer(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let hint = |line: &KeyLine| {
-        let key = Span::styled(line.name(theme.caps().ascii), theme.style(Role::Accent));
-        Line::from(vec![Span::raw(" "), key, Span::raw(" "), Span::raw(line.hint), Span::raw(" ")])
+    let grouped = app.place().is_under_layers();
+    let worded = area.width >= WORDED && grouped;
+    // Keys of a layer stand in the order of what is done there.
+    let intent = |line: &KeyLine| match line.intent() {
+        Intent::Leave => Intent::Leave,
+        _ if !grouped => Intent::Change,
+        intent => intent,
     };
-    let mut hints: Vec<Line> = app.keymap.hints(app.place()).map(hint).collect();
-    let width = |hints: &[Line]| hints.iter().map(Line::width).sum::<usize>();
-    while hints.len() > KEPT && width(&hints) > usize::from(area.width) {
-        // The last ones are the least urgent, but help and quit stay.
-        hints.remove(hints.len() - KEPT - 1);
+    let mut groups: Vec<(Intent, Vec<Line>)> = Vec::new();
+    for line in app.keymap.hints(app.place()) {
+        let key = Span::styled(line.name(theme.caps().ascii), theme.style(Role::Accent));
+        let hint = Line::from(vec![Span::raw(" "), key, Span::raw(" "), Span::raw(line.hint), Span::raw(" ")]);
+        match groups.iter_mut().find(|(known, _)| *known == intent(line)) {
+            Some((_, hints)) => hints.push(hint),
+            None => groups.push((intent(line), vec![hint])),
+        }
     }
-    buf.set_line(area.x, area.y, &hints.into_iter().flatten().collect::<Line>(), area.width);
+    groups.sort_by_key(|(intent, _)| *intent);
+    let word = |intent: Intent| {
+        if worded && !intent.word().is_empty() { format!(" {}", intent.word()) } else { String::new() }
+    };
+    let width =
+        |(intent, hints): &(Intent, Vec<Line>)| word(*intent).len() + hints.iter().map(Line::width).sum::<usize>();
+    while groups.iter().map(width).sum::<usize>() > usize::from(area.width) {
+        let shown = groups.iter_mut().filter(|(intent, hints)| *intent != Intent::Leave && !hints.is_empty());
+        // Questions are what a user looks for, so that twice as many of them stay.
+        let weight = |intent: Intent| if intent == Intent::Ask { 1 } else { 2 };
+        let Some((_, fullest)) = shown.max_by_key(|(intent, hints)| hints.len() * weight(*intent)) else { break };
+        fullest.pop();
+    }
+    groups.retain(|(_, hints)| !hints.is_empty());
+    let last = groups.pop_if(|(intent, _)| *intent == Intent::Leave);
+    let line = |(intent, hints): (Intent, Vec<Line<'static>>)| {
+        std::iter::once(Span::styled(word(intent), theme.style(Role::Dim))).chain(hints.into_iter().flatten())
+    };
+    let keys: Line = groups.into_iter().flat_map(line).collect();
+    let leave: Line = last.into_iter().flat_map(line).collect();
+    let taken = u16::try_from(leave.width()).unwrap_or(u16::MAX).min(area.width);
+    buf.set_line(area.x, area.y, &keys, area.width - taken);
+    // Under a layer there is little else, and nothing to set it apart from.
+    let from = if worded { area.right() - taken } else { area.x + (keys.width() as u16).min(area.width - taken) };
+    buf.set_line(from, area.y, &leave, taken);
 }

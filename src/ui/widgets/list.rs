@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Scrollbar, ScrollbarOrientation, ScrollbarState, StatefulWidget, Widget};
 
@@ -79,13 +79,15 @@ impl Widget for &RowList<'_> {
         let seen = self.in_view(area);
         let overflows = self.scrollbar && self.lines.len() > usize::from(area.height);
         let inner = Rect { width: area.width.saturating_sub(u16::from(overflows)), ..area };
-        // The highlight lies under the line, whose own colours stay; the mark comes last, over the blank that lines leave.
         let cursor = self.cursor_place(inner);
-        if let Some(place) = cursor.filter(|_| self.focused) {
-            buf.set_style(place, self.theme.style(Role::Cursor));
-        }
         for ((line, _), place) in self.lines[seen.clone()].iter().zip(inner.rows()) {
             draw_line(buf, place, line, self.theme);
+        }
+        // One ground under all of the row: turned over, colours of the line would be patches in it. The mark comes last, over
+        // the blank that lines leave.
+        if let Some(place) = cursor.filter(|_| self.focused) {
+            let plain = self.theme.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
+            buf.set_style(place, plain.remove_modifier(Modifier::DIM));
         }
         if let Some(place) = cursor.filter(|place| self.marked && !place.is_empty()) {
             put(buf, place.x, place.y, self.theme.glyphs().pinned, Style::new());

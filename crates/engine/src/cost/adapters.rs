@@ -6,7 +6,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole};
+use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, PartParameters};
 use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, OptimizerBytes, Plan};
 use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
@@ -50,77 +50,55 @@ impl Parameters {
         saved(self.trained - self.muon, plan.state_beside_matrices()) + saved(self.muon, plan.state_of_matrices())
     }
 
-    /// Parameters of one layer.
-    pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
-        Self::attention(scenario, kind) + Self::mlp(scenario, kind)
-    }
-
-    /// Parameters of a layer's attention.
-    pub fn attention(scenario: &Scenario, kind: LayerKind) -> Self {
-        let model = &scenario.model;
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part == LayerPart::Mixer);
-        let all = [model.attention_parameters(kind), model.attention_weights(kind)];
-        Self::new(scenario, !kind.frozen, all, model.replicated_in_attention(kind), adapters)
-    }
-
-    /// Parameters of a layer's MLP, all its experts included.
-    pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
-        let model = &scenario.model;
-        let matrices = model.mlp_matrices(kind).map(|one| one.weights()).sum();
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part != LayerPart::Mixer);
-        let all = [model.mlp_parameters(kind), matrices];
-        Self::new(scenario, !kind.frozen, all, model.replicated_in_mlp(kind), adapters)
-    }
-
     /// Parameters of a piece that a layer has.
     pub fn piece(scenario: &Scenario, kind: LayerKind, piece: Piece) -> Self {
+        let part = |part| {
+            let adapters = adapters(scenario, kind).filter(|adapter| adapter.part == part);
+            Self::new(scenario, !kind.frozen, scenario.model.part_parameters(kind, part), adapters)
+        };
         match piece {
-            Piece::Mixer => Self::attention(scenario, kind),
-            Piece::Mlp => Self::mlp(scenario, kind),
-            Piece::Router => Self::mlp(scenario, kind) - Self::routed(scenario, kind),
-            Piece::Experts => Self::routed(scenario, kind),
+            Piece::Mixer => part(LayerPart::Mixer),
+            Piece::Mlp => part(LayerPart::Plain) + part(LayerPart::Routed),
+            Piece::Router => part(LayerPart::Plain),
+            Piece::Experts => part(LayerPart::Routed),
         }
-    }
-
-    /// Parameters of a layer's experts that a router chooses from.
-    pub fn routed(scenario: &Scenario, kind: LayerKind) -> Self {
-        let model = &scenario.model;
-        let matrices = model.over_part(kind, LayerPart::Routed, LayerMatrix::weights);
-        let adapters = adapters(scenario, kind).filter(|adapter| adapter.part == LayerPart::Routed);
-        Self::new(scenario, !kind.frozen, [model.routed_parameters(kind), matrices], [0; 2], adapters)
     }
 
     /// Parameters of the embedding.
     pub fn embedding(scenario: &Scenario) -> Self {
-        let (model, trained) = (&scenario.model, scenario.trains_embedding());
-        let replicated = [model.position_parameters(), 0];
-        Self::new(scenario, trained, [model.embedding_parameters(), 0], replicated, std::iter::empty())
+        let (all, whole) = (scenario.model.embedding_parameters(), scenario.model.position_parameters());
+        Self::of_end(scenario, PartParameters { all, whole, ..PartParameters::default() }, scenario.trains_embedding())
     }
 
     /// Parameters of what comes behind the layers.
     pub fn head(scenario: &Scenario) -> Self {
-        let (model, trained) = (&scenario.model, !scenario.frozen_ends().head());
-        let replicated = [model.head_norm_parameters(), 0];
-        Self::new(scenario, trained, [model.head_parameters(), 0], replicated, std::iter::empty())
+        let (all, whole) = (scenario.model.head_parameters(), scenario.model.head_norm_parameters());
+        Self::of_end(
+            scenario,
+            PartParameters { all, whole, ..PartParameters::default() },
+            !scenario.frozen_ends().head(),
+        )
     }
 
     /// Parameters outside the layers that tensor ranks divide, which keep the storage format, trained or not.
     pub fn outside(scenario: &Scenario, all: u64, trained: bool) -> Self {
-        Self::new(scenario, trained, [all, 0], [0; 2], std::iter::empty())
+        Self::of_end(scenario, PartParameters { all, ..PartParameters::default() }, trained)
     }
 
-    /// Some parameters, all of them and those of matrices, and what of both each tensor rank has whole; trained or not, and the
-    /// adapters beside them.
+    fn of_end(scenario: &Scenario, all: PartParameters, trained: bool) -> Self {
+        Self::new(scenario, trained, all, std::iter::empty())
+    }
+
+    /// Some parameters, trained or not, and the adapters beside them.
     fn new(
         scenario: &Scenario,
         trained: bool,
-        once: [u64; 2],
-        replicated: [u64; 2],
+        PartParameters { all, weights, whole, whole_weights }: PartParameters,
         adapters: impl Iterator<Item = LayerMatrix>,
     ) -> Self {
         let tuning = &scenario.plan.tuning;
         let tensor = u64::from(scenario.plan.tensor);
-        let [all, matrices] = std::array::from_fn(|of| once[of] + (tensor - 1) * replicated[of]);
+        let [all, matrices] = [all + (tensor - 1) * whole, weights + (tensor - 1) * whole_weights];
         if !tuning.freezes() {
             let [trained, muon] = if trained { [all, matrices] } else { [0, 0] };
             let muon = if scenario.plan.optimizer == Optimizer::Muon { muon } else { 0 };
@@ -181,8 +159,10 @@ impl Div<f64> for Parameters {
 pub(super) fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> {
     let (model, tuning) = (&scenario.model, &scenario.plan.tuning);
     let mut found = Vec::new();
-    let beside = tuning.freezes().then(|| model.matrices(kind));
-    for one in beside.into_iter().flatten() {
+    if !tuning.freezes() {
+        return found.into_iter();
+    }
+    for one in model.matrices(kind) {
         let all = one.matrix.output;
         let targets: Vec<(LoraTarget, u64)> = match (one.part, one.role) {
             (LayerPart::Mixer, MatrixRole::Last) => vec![(LoraTarget::Projection, all)],
@@ -248,8 +228,6 @@ pub(super) struct KeptInputs {
     pub second: f64,
     /// Copies of attention's output beside the one that its kernel keeps.
     pub beside_core: f64,
-    /// Channels that adapters put between their matrices, in the storage format.
-    pub ranks: f64,
 }
 
 /// Elements of an input in backward: both gradients are read, their sum is written.
@@ -263,11 +241,9 @@ impl Rates<'_> {
     /// The inputs of a part's matrices that autograd keeps; all of them where the matrices are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, part: LayerPart) -> KeptInputs {
         if self.scenario.differentiated(kind) == Differentiated::All {
-            return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };
+            return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0 };
         }
         let all: Vec<LayerMatrix> = adapters(self.scenario, kind).filter(|one| one.part == part).collect();
-        let rank = f64::from(self.scenario.plan.tuning.rank);
-        let met: f64 = all.iter().map(|adapter| adapter.active as f64).sum();
         let [second, first] =
             [true, false].map(|last| all.iter().filter(|one| (one.role == MatrixRole::Last) == last).count() as f64);
         // An input in the storage format serves all adapters, a cast one that which cast it.
@@ -275,22 +251,16 @@ impl Rates<'_> {
         let (share, is_shared) = (own / storage, own == storage);
         let copies = |adapters: f64| if is_shared { adapters.min(1.0) } else { adapters * share };
         let beside_core = if is_shared { 0.0 } else { copies(second) };
-        KeptInputs { first: copies(first), second: copies(second), beside_core, ranks: rank * met * share }
+        KeptInputs { first: copies(first), second: copies(second), beside_core }
     }
 
     /// Bytes per element of adapters and of what they compute.
-    fn adapter_bytes(&self) -> Bytes {
+    pub(super) fn adapter_bytes(&self) -> Bytes {
         self.scenario.stack.adapter_format.map_or_else(|| self.storage(), |format| Bytes::new(format.bytes()))
     }
 
-    /// Time of the adapters in a part of a layer: their two products, each with all gradients, and what scales the result
-    /// and adds it to the frozen product.
-    pub(super) fn adapter_times(&self, kind: LayerKind, part: LayerPart) -> PassTimes {
-        let beside = adapters(self.scenario, kind).filter(|one| one.part == part);
-        beside.fold(PassTimes::default(), |sum, one| sum + self.adapter_time(self.matrix_product(&one)))
-    }
-
-    /// Time of the adapter beside a product.
+    /// Time of the adapter beside a product: its two products, each with all gradients, and what scales the result and adds it
+    /// to the frozen product.
     pub(super) fn adapter_time(&self, beside: MatrixProduct) -> PassTimes {
         let (storage, own) = (self.storage(), self.adapter_bytes());
         let cast = if own == storage { Bytes::ZERO } else { storage + own };

@@ -31,7 +31,7 @@ const ALIGNED_HEAD: u32 = 8;
 pub(super) const GATE_ACCESSES: PerDirection<f64> = PerDirection { forward: 3.0, backward: 5.0 };
 
 /// A kernel's arithmetic and traffic.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct KernelWork {
     pub flop: Flop,
     pub bytes: Bytes,
@@ -70,6 +70,15 @@ impl Rates<'_> {
             None => self.plain(kind, rows, products(model.score_width(kind))),
         };
         passes * self.imbalance() + self.output_gate(kind, sequences)
+    }
+
+    /// What attention's kernel is called.
+    pub(super) fn attention_name(&self) -> &'static str {
+        match self.attention {
+            Attention::Plain | Attention::FusedSoftmax => "unfused attention",
+            _ if self.scenario.model.indexer.is_some() => "sparse attention",
+            _ => "flash attention",
+        }
     }
 
     /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends.

@@ -1,6 +1,6 @@
 //! Device time, its part bound by memory, and its division into passes. Not for the work that takes it.
 
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
@@ -35,6 +35,12 @@ impl Add for DeviceTime {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { time: self.time + other.time, memory: self.memory + other.memory }
+    }
+}
+
+impl AddAssign for DeviceTime {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
     }
 }
 

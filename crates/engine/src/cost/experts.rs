@@ -39,13 +39,6 @@ pub(super) struct ExchangeCasts {
     pub experts: PerDirection<DeviceTime>,
 }
 
-impl ExchangeCasts {
-    /// Device time of all casts in each direction.
-    pub fn sum(&self) -> PerDirection<DeviceTime> {
-        PerDirection::from_fn(|direction| *self.tokens.get(direction) + *self.experts.get(direction))
-    }
-}
-
 impl Rates<'_> {
     /// Whether a layer's experts have a mesh of their own: are divided over other ranks than the rest of it.
     pub(crate) fn has_expert_mesh(&self, kind: LayerKind) -> bool {
@@ -67,8 +60,8 @@ impl Rates<'_> {
 
     /// Copies of tokens for the experts of a layer of a kind; none where it has no experts.
     pub(super) fn dispatched(&self, kind: LayerKind) -> Count {
-        let routed = self.scenario.model.mlps(kind).filter(|mlps| mlps.routed);
-        routed.map(|mlps| self.routed(mlps.active)).sum()
+        let experts = self.scenario.model.experts.filter(|_| kind.has_experts());
+        experts.map_or(Count::ZERO, |experts| self.routed(experts.active.into()))
     }
 
     /// The exchanges of a layer's tokens with its experts.

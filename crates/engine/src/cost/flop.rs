@@ -89,7 +89,7 @@ impl Unpassed {
         let recomputed = if plan.recompute == Recompute::Selective {
             over(&|kind| {
                 let repeats = Repeats::new(scenario, kind);
-                core(kind) * repeats.core + 2.0 * repeats.weights(model, kind)
+                core(kind) * repeats.core.get() + 2.0 * repeats.weights(model, kind)
             })
         } else {
             // The first layers are those that would be computed again: of those that backward reaches, what is left of the
@@ -140,6 +140,6 @@ fn recomputed(scenario: &Scenario, square: f64, recurrence: Flop) -> Flop {
     }
     let repeats = |kind| Repeats::new(scenario, kind);
     // The core's share is that of every kind of layer.
-    let share = model.kinds().map(|(kind, _)| repeats(kind).core).fold(0.0, f64::max);
+    let share = model.kinds().map(|(kind, _)| repeats(kind).core.get()).fold(0.0, f64::max);
     core * share + Flop::new(2.0 * model.over_layers(|kind| repeats(kind).weights(model, kind)))
 }

@@ -38,6 +38,9 @@ impl Indexer {
 /// Flop of a token in all indexers, forward and backward, that no schedule saves: a weight has one product forward and one
 /// for its gradient, since what they read is detached, and each token before has a score. A frozen layer has no gradient.
 pub(super) fn indexer_flop(model: &Model, sequence: u32) -> Flop {
+    if model.indexer.is_none() {
+        return Flop::ZERO;
+    }
     Flop::new(model.over_layers(|kind| {
         let scores = |own: Indexer| own.pair() * f64::from(sequence) * CAUSAL;
         let products = if kind.frozen { 2.0 } else { 4.0 };

@@ -1,6 +1,6 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use crate::model::{LayerKind, LayerPart};
+use crate::model::{LayerKind, Matrix};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
@@ -10,6 +10,7 @@ use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 use super::adapters::Parameters;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
+use super::operator::OperatorWork;
 use super::piece::{PerPiece, Piece};
 use super::rates::Rates;
 
@@ -34,66 +35,6 @@ impl LayerWork {
     }
 }
 
-/// Device time of a piece, as in [`LayerWork`].
-#[derive(Debug, Clone, Copy, Default)]
-struct PieceWork {
-    forward: DeviceTime,
-    backward: DeviceTime,
-    weights: DeviceTime,
-    selective: DeviceTime,
-}
-
-impl PieceWork {
-    /// Adds casts in both directions; where a repeat of forward casts `again`, to selective recompute too.
-    fn with_casts(self, casts: PerDirection<DeviceTime>, again: bool) -> Self {
-        let repeated = if again { casts.forward } else { DeviceTime::default() };
-        Self {
-            forward: self.forward + casts.forward,
-            backward: self.backward + casts.backward,
-            selective: self.selective + repeated,
-            ..self
-        }
-    }
-}
-
-/// Device time of the products in a part of a layer.
-#[derive(Debug, Clone, Copy)]
-struct PartWork {
-    products: PassTimes,
-    /// Part of their forward that selective recompute repeats.
-    repeated: DeviceTime,
-}
-
-/// Device time of element-wise operators in forward.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ElementWiseTimes {
-    /// On the residual stream, in each sublayer.
-    pub residual: DeviceTime,
-    /// On the intermediates of MLPs, but for routed experts'.
-    pub ffn: DeviceTime,
-    /// On the intermediates of routed experts.
-    pub experts: DeviceTime,
-    /// Tokens put into the order of their experts, or back.
-    pub permute: DeviceTime,
-}
-
-/// Intermediates of the residual stream's width that element-wise operators read or write per
-/// sublayer: norm in and out, residual in and out, projection in and out, cast. Seven each, 14 per
-/// layer, from the step-time prototype; `element_wise` of the stack scales them.
-const STREAM_PASSES: f64 = 7.0;
-
-/// Intermediates of a norm, in and out.
-const NORM_PASSES: f64 = 2.0;
-
-/// Copies of tokens that putting them into another order reads and writes.
-const PERMUTE_PASSES: f64 = 2.0;
-
-/// Intermediates of the MLP's width: activation in and out twice.
-const FFN_PASSES: f64 = 4.0;
-
-/// Intermediates of the MLP's width with a gate.
-const GATED_FFN_PASSES: f64 = 6.0;
-
 /// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
 /// kernel: from vTrain's rows (MICRO 2024) with tensor 8, which fall behind those with tensor 4 by that much.
 const UNFUSED_LAUNCHES: f64 = 1.3;
@@ -104,7 +45,7 @@ const UNFUSED_LAUNCHES: f64 = 1.3;
 const SLICE: Seconds = Seconds::new(4.0 * 5e-6);
 
 /// Element-wise traffic of backward over that of forward.
-pub(super) const BACKWARD_TRAFFIC: f64 = 1.5;
+const BACKWARD_TRAFFIC: f64 = 1.5;
 
 impl Rates<'_> {
     /// Tokens of one micro-batch on one rank.
@@ -165,75 +106,44 @@ impl Rates<'_> {
     /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
     /// additions of their outputs in forward.
     pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerPiece<u32>) -> LayerWork {
-        let slices = slices.map(f64::from);
-        let model = &self.scenario.model;
-        let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
-        // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
-        let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let repeats = self.repeats(kind);
-        let mlps = if self.has_expert_mesh(kind) { [Piece::Router, Piece::Experts] } else { [Piece::Mlp; 2] };
-        let pieces = [Piece::Mixer, mlps[0], mlps[1]];
-        // The products of each part, and what of their forward selective recompute repeats.
-        let mut parts = LayerPart::ALL.map(|part| {
-            let products = self.adapter_times(kind, part);
-            PartWork { products, repeated: products.forward * repeats.of_adapters(part).get() }
+        let of = self.scenario.differentiated(kind);
+        let mut all = LayerWork::default();
+        self.operators(kind, |one| {
+            let piece = self.piece_of(kind, one.part);
+            let PassTimes { forward, backward, weights } = self.operator_times(kind, of, &one.work, slices[piece]);
+            all.forward[piece] += forward;
+            if of != Differentiated::Nothing {
+                all.backward[piece] += backward;
+                all.weights[piece] += weights;
+                all.selective[piece] += forward * one.repeated.get();
+            }
         });
-        for one in model.matrices(kind) {
-            let products = self.sliced(of, self.matrix_product(&one), slices[pieces[one.part as usize]]);
-            let part = &mut parts[one.part as usize];
-            part.products = part.products + products;
-            part.repeated = part.repeated + products.forward * repeats.share(&one).get();
-        }
-        let [mixer, plain, routed] = parts;
-        let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
-        // Residuals are added again only where the products before them are computed again.
-        let norms = if repeats.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        let norms = norms * repeats.norms;
-        let half = |there: bool, time: DeviceTime| if there { time } else { DeviceTime::default() };
-        let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
-        let stream = half(mixed, residual);
-        let attention = PieceWork {
-            forward: mixer.products.forward + core.forward + stream,
-            backward: mixer.products.backward + core.backward + stream * BACKWARD_TRAFFIC,
-            weights: mixer.products.weights,
-            selective: core.forward * repeats.core + mixer.repeated + half(mixed, norms),
-        };
-        let [residual, norms] = [residual, norms].map(|time| half(passed, time));
-        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| PieceWork {
-            forward: products.forward + moved + ffn,
-            backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
-            weights: products.weights,
-            selective,
-        };
-        // Tokens are put into the order of their experts before these, and back behind them.
-        let activations = [ffn * repeats.mlp.activation, experts_ffn * repeats.experts.activation];
-        let moved_repeated = permute * if repeats.experts.whole { 1.0 } else { 0.0 };
-        let router = self.router(kind);
-        let choice_repeated = router.forward * repeats.experts.products;
-        let none = PieceWork::default();
-        let work = if self.has_expert_mesh(kind) {
-            let router_repeated = plain.repeated + (norms + activations[0]) + moved_repeated + choice_repeated;
-            let experts_repeated = routed.repeated + activations[1] + moved_repeated;
-            let router = of_mlps(plain.products + router, residual + permute, ffn, router_repeated);
-            let experts = of_mlps(routed.products, permute, experts_ffn, experts_repeated);
-            let casts = self.exchange_casts(kind);
-            let experts = experts.with_casts(casts.experts, repeats.experts.whole);
-            PerPiece::new([attention, none, router.with_casts(casts.tokens, repeats.experts.whole), experts])
-        } else {
-            let (products, [plain_ffn, routed_ffn]) = (plain.repeated + routed.repeated, activations);
-            let all_repeated = products + (norms + plain_ffn + routed_ffn) + moved_repeated * 2.0 + choice_repeated;
-            let products = plain.products + routed.products + router;
-            let all = of_mlps(products, residual + permute * 2.0, ffn + experts_ffn, all_repeated);
-            PerPiece::new([attention, all, none, none])
-        };
-        if of == Differentiated::Nothing {
-            return LayerWork { forward: work.map(|work| work.forward), ..LayerWork::default() };
-        }
-        LayerWork {
-            forward: work.map(|work| work.forward),
-            backward: work.map(|work| work.backward),
-            weights: work.map(|work| work.weights),
-            selective: work.map(|work| work.selective),
+        all
+    }
+
+    /// Forward and backward of an operator of a layer of a kind, its matrix in slices.
+    pub(super) fn operator_times(
+        &self,
+        kind: LayerKind,
+        of: Differentiated,
+        work: &OperatorWork,
+        slices: u32,
+    ) -> PassTimes {
+        let sequences = self.scenario.plan.micro_batch;
+        match *work {
+            OperatorWork::Product(product) if slices > 1 => self.sliced(of, product, slices.into()),
+            OperatorWork::Product(product) => self.passes(of, product, self.matmul),
+            OperatorWork::Dequantisation(product) => {
+                let weights = self.dequantisation(product);
+                PassTimes::of_inputs(weights, weights)
+            }
+            OperatorWork::Adapter(beside) => self.adapter_time(beside),
+            OperatorWork::Scores(product) => self.router_scores(of, product),
+            // The core has no weights: its backward is of inputs alone, and nothing of it can be put off.
+            OperatorWork::Core => self.core(kind, sequences),
+            OperatorWork::Indexer => self.indexer(kind, sequences),
+            OperatorWork::Stream(forward) => PassTimes::of_inputs(forward, forward * BACKWARD_TRAFFIC),
+            OperatorWork::Casts(PerDirection { forward, backward }) => PassTimes::of_inputs(forward, backward),
         }
     }
 
@@ -241,43 +151,15 @@ impl Rates<'_> {
     fn sliced(&self, of: Differentiated, product: MatrixProduct, slices: f64) -> PassTimes {
         // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
         // one reads two and writes one.
-        let slice = self.matrix_passes(of, MatrixProduct { k: product.k / slices, ..product }) * slices;
+        let slice = self.passes(of, MatrixProduct { k: product.k / slices, ..product }, self.matmul) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get() * product.groups;
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
         PassTimes { forward: slice.forward + additions, ..slice }
     }
 
-    /// Forward and backward of a product of activations by weights of a layer's matrix.
-    pub(super) fn matrix_passes(&self, of: Differentiated, product: MatrixProduct) -> PassTimes {
-        let (passes, dequantised) = (self.passes(of, product, self.matmul), self.dequantisation(product));
-        PassTimes { forward: passes.forward + dequantised, backward: passes.backward + dequantised, ..passes }
-    }
-
     /// Forward and backward of a product of activations by weights of which backward computes some gradients.
     pub(super) fn passes(&self, of: Differentiated, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
         PassTimes::differentiated(of, product, |product| self.product(product, rate, self.storage()))
-    }
-
-    /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual
-    /// stream.
-    pub(super) fn element_wise(&self, kind: LayerKind, tokens: Count) -> ElementWiseTimes {
-        let model = &self.scenario.model;
-        let passed = |tokens: Count| tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
-        let scale = passed(tokens);
-        let residual = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
-        let passes = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES };
-        let [ffn, experts] = [false, true].map(|routed| {
-            let [_, width] = model.mlp_widths(kind, routed);
-            scale * (passes * width) / f64::from(self.scenario.plan.tensor)
-        });
-        let copies = passed(self.dispatched(kind)) * PERMUTE_PASSES * f64::from(model.routed_hidden());
-        let permutes = !self.scenario.plan.experts.dispatcher.permutes();
-        ElementWiseTimes {
-            residual: DeviceTime::traffic(residual),
-            ffn: DeviceTime::traffic(ffn),
-            experts: DeviceTime::traffic(experts * self.experts.load),
-            permute: DeviceTime::traffic(if permutes { copies } else { Seconds::ZERO }),
-        }
     }
 
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added. What puts gradients
@@ -307,7 +189,9 @@ impl Rates<'_> {
         };
         // Each further token: its embedding, the product that joins it to the layer before, and logits once more.
         (0..model.mtp_layers).fold(once, |all, _| {
-            let joined = self.passes(of, self.column_parallel(model.further_projection(), tokens), self.matmul);
+            let Matrix { input, output } = model.further_projection();
+            let product = MatrixProduct::new(tokens, Count::from(output) / f64::from(plan.tensor), input.into());
+            let joined = self.passes(of, product, self.matmul);
             all + once + joined + self.embedding()
         })
     }

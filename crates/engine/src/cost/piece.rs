@@ -1,6 +1,6 @@
 //! The pieces of a layer, which units are made of.
 
-use std::ops::{Add, Index};
+use std::ops::{Add, Index, IndexMut};
 
 /// A piece of a transformer layer, which has a mixer, an MLP or both. Where experts have a mesh of their own, the two last stand
 /// in place of the MLP.
@@ -21,11 +21,6 @@ pub enum Piece {
 pub struct PerPiece<T>([T; 4]);
 
 impl<T> PerPiece<T> {
-    /// The values in the order of [`Piece`].
-    pub const fn new(values: [T; 4]) -> Self {
-        Self(values)
-    }
-
     /// One value for all.
     pub const fn all(value: T) -> Self
     where
@@ -59,5 +54,11 @@ impl<T> Index<Piece> for PerPiece<T> {
 
     fn index(&self, piece: Piece) -> &T {
         &self.0[piece as usize]
+    }
+}
+
+impl<T> IndexMut<Piece> for PerPiece<T> {
+    fn index_mut(&mut self, piece: Piece) -> &mut T {
+        &mut self.0[piece as usize]
     }
 }

@@ -23,6 +23,14 @@ pub(super) struct TokenWork {
 }
 
 impl Recurrence {
+    /// What its core is called.
+    pub(super) const fn core_name(self) -> &'static str {
+        match self {
+            Self::DeltaNet(_) => "gated delta rule",
+            Self::Mamba(_) => "chunked scan",
+        }
+    }
+
     fn token_work(self) -> PerDirection<TokenWork> {
         match self {
             Self::DeltaNet(net) => net.token_work(),

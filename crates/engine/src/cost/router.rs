@@ -4,10 +4,9 @@
 use crate::model::LayerKind;
 use crate::plan::Format;
 use crate::scenario::Differentiated;
-use crate::units::{Bytes, Count, FlopPerSecond};
+use crate::units::{Bytes, FlopPerSecond};
 
 use super::device_time::{DeviceTime, PassTimes};
-use super::layer::BACKWARD_TRAFFIC;
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
@@ -33,8 +32,7 @@ impl Rates<'_> {
 
     /// Forward and backward of that product. Where scores are in fp32, forward multiplies factors of 16 bits all the same, and
     /// backward casts both (Megatron-LM, `moe_utils.py`, `RouterGatingLinearFunction`).
-    pub(super) fn router_scores(&self, kind: LayerKind) -> PassTimes {
-        let Some(product) = self.router_product(kind) else { return PassTimes::default() };
+    pub(super) fn router_scores(&self, of: Differentiated, product: MatrixProduct) -> PassTimes {
         let format = self.scenario.stack.router_format.unwrap_or_else(|| self.scenario.plan.precision.storage());
         let wide = Bytes::new(format.bytes()) > self.storage();
         let (rate, element): (FlopPerSecond, Bytes) = if wide {
@@ -44,7 +42,7 @@ impl Rates<'_> {
         };
         let forward = self.product(product, self.matmul_storage, self.storage());
         let inputs = || self.product(product.input_gradient(), rate, element);
-        match self.scenario.differentiated(kind) {
+        match of {
             Differentiated::Nothing => PassTimes::of_inputs(forward, DeviceTime::default()),
             Differentiated::Inputs => PassTimes::of_inputs(forward, inputs()),
             Differentiated::All => {
@@ -55,14 +53,8 @@ impl Rates<'_> {
     }
 
     /// Forward of what chooses experts by their scores.
-    pub(super) fn router_choice(&self, kind: LayerKind) -> DeviceTime {
-        let scores = self.router_product(kind).map_or(Count::ZERO, |product| product.m * product.n.get());
+    pub(super) fn router_choice(&self, scores: MatrixProduct) -> DeviceTime {
+        let scores = scores.m * scores.n.get();
         DeviceTime::traffic(scores * (SCORE_PASSES * self.calibrated.element_wise) * SCORE / self.memory)
-    }
-
-    /// Forward and backward of a router, if layers of a kind have one.
-    pub(super) fn router(&self, kind: LayerKind) -> PassTimes {
-        let choice = self.router_choice(kind);
-        self.router_scores(kind) + PassTimes::of_inputs(choice, choice * BACKWARD_TRAFFIC)
     }
 }

@@ -103,6 +103,10 @@ fn a_frozen_router_has_no_gradient() {
     scenario.model = Arc::new(model);
     scenario.plan.tuning.ends = Some(FrozenEnds::None);
     let rates = rates(&scenario);
-    let [frozen, trained] = [0, 7].map(|layer| rates.router_scores(scenario.model.kind(layer)).backward.time);
+    let [frozen, trained] = [0, 7].map(|layer| {
+        let kind = scenario.model.kind(layer);
+        let scores = rates.router_product(kind).expect("a router");
+        rates.router_scores(scenario.differentiated(kind), scores).backward.time
+    });
     close(trained / frozen, 2.0);
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMatrix, LayerPart, Matrix, Mixer, Model, Recurrence, is_off};
+use super::{LayerKind, LayerMatrix, Matrix, MatrixRole, Mixer, Model, PartParameters, Recurrence, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +177,7 @@ impl Model {
     }
 
     /// Width of what the mixer of a layer of a kind hands to the projection.
-    pub(crate) fn mixed_width(&self, kind: LayerKind) -> u64 {
+    fn mixed_width(&self, kind: LayerKind) -> u64 {
         match kind.mixer {
             Mixer::None => 0,
             _ => self.recurrence(kind).map_or_else(|| self.value_width(kind), Recurrence::width),
@@ -231,127 +231,108 @@ impl Model {
         self.whole_width(kind) * self.attended(kind, sequence)
     }
 
-    /// The products before attention: query, key and value projection, fused; of latent attention first all that
-    /// compress, then what expands queries, and keys with values. Of a mixer with a state those before it.
-    pub(crate) fn attention_inputs(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
-        let (hidden, queries) = (u64::from(self.hidden), self.attention_width(kind));
-        let gate = if self.output_gate { self.value_width(kind) } else { 0 };
-        let matrices = match (self.recurrence(kind), self.latent) {
+    /// The products before a mixer's core: the first one, then what expands what it compresses.
+    pub(super) fn mixer_inputs(&self, kind: LayerKind) -> [Option<LayerMatrix>; 3] {
+        match (self.recurrence(kind), self.latent) {
             _ if !kind.has_mixer() => [None; 3],
             (Some(recurrence), _) => recurrence.inputs(self.hidden),
-            (None, None) => {
-                let heads = self.heads(kind.mixer);
-                let output = queries + heads.key_width() + heads.value_weights() + gate;
-                [Some(Matrix { input: hidden, output }), None, None]
-            }
-            (None, Some(latent)) => {
-                let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
-                // Keys without the channels of positions, which come with the compressed ones.
-                let keys = u64::from(self.heads) * u64::from(self.head_size.saturating_sub(latent.rotary));
-                let query = latent.query.map(u64::from);
-                [
-                    Some(Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary }),
-                    query.map(|query| Matrix { input: query, output: queries }),
-                    Some(Matrix { input: narrow, output: keys + self.value_width(kind) }),
-                ]
-            }
-        };
-        matrices.into_iter().flatten()
+            (None, Some(latent)) => self.latent_inputs(latent, kind),
+            (None, None) => [Some(self.queries_keys_and_values(kind)), None, None],
+        }
     }
 
-    /// The products among these that expand what the first one compresses.
-    pub(crate) fn expansions(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
-        self.attention_inputs(kind).skip(1)
-    }
-
-    /// Widths of what is kept between the first products and the mixer's core: of what comes out of the first one, and of
-    /// what is expanded from it. Latent attention also keeps the outputs of the norms of what it compresses, and the keys'
-    /// channels of positions for each head (Megatron-LM, `megatron/core/transformer/multi_latent_attention.py`); with an
-    /// indexer, queries as wide as compressed keys in place of each head's keys and values.
-    pub(crate) fn attention_outputs(&self, kind: LayerKind) -> [f64; 2] {
-        let first: u64 = self.attention_inputs(kind).take(1).map(|matrix| matrix.output).sum();
-        let expanded: u64 = self.expansions(kind).map(|matrix| matrix.output).sum();
-        let absorbed = |(_, latent): (_, LatentAttention)| {
-            let queries = latent.query.map_or(0, |_| self.attention_width(kind));
-            queries + u64::from(self.heads) * u64::from(latent.key_value + latent.rotary)
-        };
-        let sparse = self.indexer(kind).map(absorbed);
-        let latent = self.latent.filter(|_| kind.mixer.attends());
-        // Values that are made of keys are tensors of their own all the same.
+    /// Queries, keys and values, with the output's gate where there is one, in one product.
+    fn queries_keys_and_values(&self, kind: LayerKind) -> LayerMatrix {
         let heads = self.heads(kind.mixer);
-        let made = if kind.mixer.attends() && !heads.own_values { heads.key_width() } else { 0 };
-        let [normed, copied] = latent.map_or([made, 0], |latent| {
-            let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
-            [normed, u64::from(self.heads) * u64::from(latent.rotary)]
-        });
-        [first + normed, sparse.unwrap_or(expanded + copied)].map(|width| width as f64)
+        let (name, gate) = if self.output_gate {
+            ("queries, gate, keys and values", self.value_width(kind))
+        } else {
+            ("queries, keys and values", 0)
+        };
+        let output = heads.query_width() + heads.key_width() + heads.value_weights() + gate;
+        let of_mixer = LayerMatrix::of_mixer(name, MatrixRole::First, Matrix { input: u64::from(self.hidden), output });
+        // Values that are made of keys are tensors of their own all the same.
+        let made = if heads.own_values { 0 } else { heads.key_width() };
+        LayerMatrix { bias: self.qkv_bias(kind), left: output + made, ..of_mixer }
+    }
+
+    /// Of latent attention first all that compress, then what expands queries, and keys with values. It also keeps the outputs
+    /// of the norms of what it compresses, and the keys' channels of positions for each head (Megatron-LM,
+    /// `megatron/core/transformer/multi_latent_attention.py`); with an indexer, queries as wide as compressed keys in place of
+    /// each head's keys and values. Where queries are compressed, each tensor rank has the whole of what compresses.
+    fn latent_inputs(&self, latent: LatentAttention, kind: LayerKind) -> [Option<LayerMatrix>; 3] {
+        let (queries, query) = (self.attention_width(kind), latent.query.map(u64::from));
+        let [hidden, heads, narrow, rotary] = [self.hidden, self.heads, latent.key_value, latent.rotary].map(u64::from);
+        let (name, whole) = match query {
+            Some(_) => ("compressed queries and keys", true),
+            None => ("queries and compressed keys", false),
+        };
+        let compressing = Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary };
+        let left = compressing.output + query.unwrap_or(0) + narrow;
+        let first = LayerMatrix::of_mixer(name, MatrixRole::First, compressing);
+        let first = LayerMatrix { whole, bias: self.qkv_bias(kind), left, ..first };
+        let expanded =
+            |name, input, output| LayerMatrix::of_mixer(name, MatrixRole::Expansion, Matrix { input, output });
+        // Keys without the channels of positions, which come with the compressed ones.
+        let keys = heads * u64::from(self.head_size.saturating_sub(latent.rotary));
+        let keys_and_values = expanded("keys and values", narrow, keys + self.value_width(kind));
+        let of_heads = keys_and_values.left + heads * rotary;
+        let left = if self.indexer(kind).is_some() { heads * (narrow + rotary) } else { of_heads };
+        let queries = query.map(|query| expanded("queries", query, queries));
+        [Some(first), queries, Some(LayerMatrix { left, ..keys_and_values })]
     }
 
     /// The matrices of the mixer of a layer of a kind, each by itself.
     pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
         if self.latent.is_some() || !kind.mixer.attends() {
-            let indexer = self.indexer_matrices(kind);
-            return self.attention_inputs(kind).chain(self.projection(kind)).chain(indexer).collect();
+            let divided = self.mixer_matrices(kind).map(|one| one.matrix);
+            return divided.chain(self.indexer_matrices(kind)).collect();
         }
         let of = |width: u64| (width > 0).then(|| Matrix { input: self.hidden.into(), output: width });
         let (heads, gate) = (self.heads(kind.mixer), if self.output_gate { self.value_width(kind) } else { 0 });
         let queries = of(heads.query_width() + gate);
-        [queries, self.projection(kind), of(heads.key_width()), of(heads.value_weights())]
+        [queries, self.projection(kind).map(|one| one.matrix), of(heads.key_width()), of(heads.value_weights())]
             .into_iter()
             .flatten()
             .collect()
     }
 
     /// The projection after the mixer of a layer of a kind, where it has one.
-    pub fn projection(&self, kind: LayerKind) -> Option<Matrix> {
-        kind.has_mixer().then(|| Matrix { input: self.mixed_width(kind), output: self.hidden.into() })
+    pub(super) fn projection(&self, kind: LayerKind) -> Option<LayerMatrix> {
+        let matrix = Matrix { input: self.mixed_width(kind), output: self.hidden.into() };
+        let bias = if self.biases().projection && self.recurrence(kind).is_none() { matrix.output } else { 0 };
+        kind.has_mixer()
+            .then(|| LayerMatrix { bias, ..LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix) })
     }
 
-    /// Weights of the mixer of a layer of a kind, an indexer's apart: of each a token takes part in one product.
-    pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
-        self.over_part(kind, LayerPart::Mixer, LayerMatrix::weights) + self.conv_weights(kind)
-    }
-
-    /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.
-    pub(crate) fn attention_parameters(&self, kind: LayerKind) -> u64 {
+    /// Parameters of the mixer of a layer of a kind: weights, of which a token takes part in one product of each, biases, an
+    /// indexer and the mixer's share of the norms. Tensor ranks each have whole: norms, a bias behind the projection, what
+    /// compresses for latent attention, and an indexer (Megatron-LM, `multi_latent_attention.py`,
+    /// `parallel_mode='duplicated'`).
+    pub(super) fn mixer_parameters(&self, kind: LayerKind) -> PartParameters {
         if !kind.has_mixer() {
-            return 0;
+            return PartParameters::default();
         }
-        let all = self.over_part(kind, LayerPart::Mixer, LayerMatrix::parameters) + self.mixer_norm_parameters();
+        let (own, norms) = (PartParameters::of_matrices(self.mixer_matrices(kind)), self.mixer_norm_parameters());
         if let Some(recurrence) = self.recurrence(kind) {
-            return all + self.conv_weights(kind) + recurrence.other_parameters();
+            let conv = self.conv_weights(kind);
+            let all = own.all + conv + recurrence.other_parameters() + norms;
+            return PartParameters { all, weights: own.weights + conv, whole: norms, ..own };
         }
+        let (qk_norms, indexer) = (self.qk_norm_parameters(kind), self.indexer_parameters(kind));
         let sinks = if self.biases().sinks { u64::from(self.heads(kind.mixer).queries) } else { 0 };
-        all + sinks + self.qk_norm_parameters(kind) + self.indexer_parameters(kind)
-    }
-
-    /// Those of them that tensor parallelism does not divide, but each of its ranks has whole, and those of these in matrices:
-    /// norms, a bias behind the projection, what compresses for latent attention, and an indexer (Megatron-LM,
-    /// `multi_latent_attention.py`, `parallel_mode='duplicated'`).
-    pub(crate) fn replicated_in_attention(&self, kind: LayerKind) -> [u64; 2] {
-        if !kind.has_mixer() {
-            return [0; 2];
-        }
-        let norms = self.mixer_norm_parameters();
-        if self.recurrence(kind).is_some() {
-            return [norms, 0];
-        }
-        let biases = self.biases();
-        let given = |has: bool, count: u64| if has { count } else { 0 };
-        let heads = given(self.qk_norm == QkNorm::Width, self.qk_norm_parameters(kind));
-        let [compressing, compressed] = self.latent.map_or([0; 2], |latent| {
-            let width = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary);
-            [u64::from(self.hidden) * width, given(biases.qkv, self.qkv_biases(kind))]
+        let whole_norms = norms + if self.qk_norm == QkNorm::Width { 0 } else { qk_norms };
+        // Where queries are not compressed, their product compresses keys and values too.
+        let [compressing, biases] = self.latent.filter(|latent| latent.query.is_none()).map_or([0; 2], |latent| {
+            let narrow = u64::from(latent.key_value) + u64::from(latent.rotary);
+            [u64::from(self.hidden) * narrow, self.qkv_bias(kind)]
         });
-        let beside = given(biases.projection, self.hidden.into()) + compressed + self.qk_norm_parameters(kind) - heads;
-        [compressing + beside + self.indexer_parameters(kind) + norms, compressing]
-    }
-
-    /// How many of the products before attention, the first ones, have whole weights on each tensor rank. Where queries are not
-    /// compressed, the product of what is computes them too.
-    pub(crate) fn replicated_inputs(&self, kind: LayerKind) -> usize {
-        let latent = self.latent.filter(|_| self.recurrence(kind).is_none());
-        usize::from(latent.is_some_and(|latent| latent.query.is_some()))
+        PartParameters {
+            all: own.all + sinks + qk_norms + indexer + norms,
+            whole: own.whole + compressing + biases + indexer + whole_norms,
+            whole_weights: own.whole_weights + compressing,
+            ..own
+        }
     }
 
     /// Those of the mixer's share of the norms.
@@ -359,7 +340,11 @@ impl Model {
         u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
     }
 
-    pub(super) fn qkv_biases(&self, kind: LayerKind) -> u64 {
+    /// Numbers in the biases of queries, keys and values, or of what compresses them.
+    fn qkv_bias(&self, kind: LayerKind) -> u64 {
+        if !self.biases().qkv {
+            return 0;
+        }
         let heads = self.heads(kind.mixer);
         match self.latent {
             None => heads.query_width() + heads.key_width() + heads.value_weights(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Matrix, is_off};
+use super::{LayerMatrix, Matrix, MatrixRole, is_off};
 
 /// Layers with a gated delta net in place of attention (Yang et al., "Gated Delta Networks", arXiv 2412.06464), as
 /// Qwen3-Next has them: queries, keys and values pass a short convolution and update a state of `key_head x value_head`
@@ -58,14 +58,19 @@ impl GatedDeltaNet {
     /// transformers' `Qwen3NextGatedDeltaNet`, one `in_proj` in Megatron-Core). With narrow gates the first one has these in
     /// place of the decay and the gate, and two more expand them (`f_proj` and `g_proj` of fla-org/flash-linear-attention's
     /// `KimiDeltaAttention`).
-    pub(super) fn inputs(self, hidden: u32) -> [Option<Matrix>; 3] {
+    pub(super) fn inputs(self, hidden: u32) -> [Option<LayerMatrix>; 3] {
         let (hidden, heads) = (u64::from(hidden), u64::from(self.value_heads));
-        let of = |input: u64, output: u64| Some(Matrix { input, output });
+        let of =
+            |name, role, input: u64, output: u64| Some(LayerMatrix::of_mixer(name, role, Matrix { input, output }));
+        let first = |name, gates: u64| of(name, MatrixRole::First, hidden, self.channels() + gates);
+        let expanded = |name, rank: u64, output: u64| of(name, MatrixRole::Expansion, rank, output);
         match self.gate_rank.map(u64::from) {
-            None => [of(hidden, self.channels() + self.value_width() + 2 * heads), None, None],
-            Some(rank) => {
-                [of(hidden, self.channels() + heads + 2 * rank), of(rank, self.decays()), of(rank, self.value_width())]
-            }
+            None => [first("queries, keys, values and gates", self.value_width() + 2 * heads), None, None],
+            Some(rank) => [
+                first("queries, keys, values and narrow gates", heads + 2 * rank),
+                expanded("decays", rank, self.decays()),
+                expanded("output gate", rank, self.value_width()),
+            ],
         }
     }
 

@@ -15,7 +15,7 @@ pub enum LayerPart {
 
 impl LayerPart {
     /// All parts.
-    pub const ALL: [Self; 3] = [Self::Mixer, Self::Plain, Self::Routed];
+    pub(crate) const ALL: [Self; 3] = [Self::Mixer, Self::Plain, Self::Routed];
 }
 
 /// The place of a matrix in its part. Tensor ranks divide the first ones by columns and the last one by rows.
@@ -44,6 +44,9 @@ pub struct LayerMatrix {
     pub matrix: Matrix,
     /// Numbers of the bias that is added to the product.
     pub bias: u64,
+    /// Numbers that a token leaves for backward between the product and what follows it in the part: the product's output,
+    /// and what is made of it; none of a last matrix, whose output joins the residual stream.
+    pub left: u64,
     /// Matrices side by side in it that a runtime keeps one by one.
     pub joined: u64,
     /// How many of them the layer has.
@@ -53,6 +56,22 @@ pub struct LayerMatrix {
 }
 
 impl LayerMatrix {
+    /// One matrix without a bias, whose output alone is left.
+    pub(super) const fn new(name: &'static str, part: LayerPart, role: MatrixRole, matrix: Matrix) -> Self {
+        let left = if matches!(role, MatrixRole::Last) { 0 } else { matrix.output };
+        Self { name, part, role, whole: false, matrix, bias: 0, left, joined: 1, count: 1, active: 1 }
+    }
+
+    /// A matrix before a mixer's core.
+    pub(super) const fn of_mixer(name: &'static str, role: MatrixRole, matrix: Matrix) -> Self {
+        Self::new(name, LayerPart::Mixer, role, matrix)
+    }
+
+    /// Whether it narrows tokens for experts or widens them again, with no activation function between.
+    pub(crate) fn narrows(&self) -> bool {
+        self.whole && self.part == LayerPart::Plain
+    }
+
     /// Weights of all that the layer has.
     pub fn weights(&self) -> u64 {
         self.count * self.matrix.parameters()
@@ -67,4 +86,17 @@ impl LayerMatrix {
     pub(crate) fn active_weights(&self) -> u64 {
         self.active * self.matrix.parameters()
     }
+}
+
+/// Parameters of a part of a layer, or of an end of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PartParameters {
+    /// All of them.
+    pub all: u64,
+    /// Those that are weights of matrices in a layer.
+    pub weights: u64,
+    /// Those of all that tensor parallelism does not divide, but each of its ranks has whole.
+    pub whole: u64,
+    /// Weights that each tensor rank has whole.
+    pub whole_weights: u64,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Matrix;
+use super::{LayerMatrix, Matrix, MatrixRole};
 
 /// The state space of layers of Mamba-2 (Dao & Gu, "Transformers are SSMs", arXiv 2405.21060): inputs of each head pass a
 /// short convolution, with what writes them into the head's state (`B`) and reads it (`C`), which heads of a group share;
@@ -42,8 +42,9 @@ impl Mamba {
 
     /// The product before the scan: gate, inputs, `B`, `C`, and a step for each head (`in_proj` of state-spaces/mamba,
     /// transformers and Megatron-LM).
-    pub(super) fn input(self, hidden: u32) -> Matrix {
-        Matrix { input: hidden.into(), output: self.width() + self.channels() + u64::from(self.heads) }
+    pub(super) fn input(self, hidden: u32) -> LayerMatrix {
+        let matrix = Matrix { input: hidden.into(), output: self.width() + self.channels() + u64::from(self.heads) };
+        LayerMatrix::of_mixer("gates, inputs, B, C and steps", MatrixRole::First, matrix)
     }
 
     /// Weights of the convolution.

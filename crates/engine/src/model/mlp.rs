@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMatrix, LayerMlp, LayerPart, Matrix, MatrixRole, Model, is_off};
+use super::{LayerKind, LayerMatrix, LayerMlp, LayerPart, Matrix, MatrixRole, Model, PartParameters, is_off};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,77 +42,81 @@ pub struct Experts {
 
 impl Experts {
     /// Whether a layer has them.
-    pub(super) fn are_in(self, layer: u32) -> bool {
-        let behind = layer.checked_sub(self.dense_layers.unwrap_or(0));
-        behind.is_some_and(|layer| (layer + 1).is_multiple_of(self.every.unwrap_or(1)))
+    pub fn are_in(self, layer: u32) -> bool {
+        is_placed(layer, self.dense_layers.unwrap_or(0), self.every.unwrap_or(1))
+    }
+
+    /// How many first layers have none, and of how many further ones each time the last has them, where two such numbers
+    /// say which layers of a list have them.
+    pub fn places(with: &[bool]) -> Option<(u32, u32)> {
+        let mut layers = with.iter().zip(0_u32..).filter(|(with, _)| **with).map(|(_, layer)| layer);
+        let first = layers.next().unwrap_or(with.len() as u32);
+        let every = layers.next().map_or(1, |second| second - first);
+        let dense = (first + 1).checked_sub(every)?;
+        with.iter().zip(0..).all(|(with, layer)| *with == is_placed(layer, dense, every)).then_some((dense, every))
     }
 }
 
-/// MLPs of a layer that have one shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mlps {
-    /// The first matrix, with the gate beside it where there is one.
-    pub up: Matrix,
-    /// The second matrix.
-    pub down: Matrix,
-    /// How many the layer has.
-    pub count: u64,
-    /// How many of them a token visits.
-    pub active: u64,
-    /// Whether a router chooses them.
-    pub routed: bool,
-    /// Whether they narrow and widen tokens on the way to others, with nothing in between.
-    pub narrows: bool,
+fn is_placed(layer: u32, dense: u32, every: u32) -> bool {
+    layer.checked_sub(dense).is_some_and(|behind| (behind + 1).is_multiple_of(every))
 }
 
 impl Model {
-    /// The MLPs of a layer of a kind, by shape: a shared expert comes after the others.
-    pub(crate) fn mlps(&self, kind: LayerKind) -> impl Iterator<Item = Mlps> + use<> {
+    /// The matrices of the MLPs of a layer of a kind, both of each: experts that a router chooses from, a shared expert, and
+    /// what narrows tokens for experts and widens them again.
+    pub(crate) fn mlp_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
+        let plain = |names, width| self.mlp(names, LayerPart::Plain, self.hidden, width);
         let found = match (kind.mlp, self.experts) {
             (LayerMlp::None, _) => [None; 3],
-            (LayerMlp::Plain, _) | (_, None) => [Some(self.mlp_of(self.ffn_hidden)), None, None],
+            (LayerMlp::Plain, _) | (_, None) => {
+                [Some(plain(["MLP's gate and up", "MLP's up", "MLP's down"], self.ffn_hidden)), None, None]
+            }
             (LayerMlp::Experts, Some(experts)) => {
-                let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
+                let shared = ["shared expert's gate and up", "shared expert's up", "shared expert's down"];
                 [
-                    Some(self.experts_of(experts, width)),
-                    experts.shared_ffn.map(|width| self.mlp_of(width)),
+                    Some(self.routed_experts(experts)),
+                    experts.shared_ffn.map(|width| plain(shared, width)),
                     experts.latent.map(|width| self.narrowing(width)),
                 ]
             }
         };
-        found.into_iter().flatten()
+        found.into_iter().flatten().flatten()
     }
 
-    /// One MLP of a width inside.
-    fn mlp_of(&self, width: u32) -> Mlps {
-        let (hidden, width, gates) = (u64::from(self.hidden), u64::from(width), if self.gated { 2 } else { 1 });
-        Mlps {
-            up: Matrix { input: hidden, output: gates * width },
-            down: Matrix { input: width, output: hidden },
-            count: 1,
-            active: 1,
-            routed: false,
-            narrows: false,
-        }
+    /// An MLP of a width inside: its first matrix, with the gate beside it where there is one, and its second.
+    fn mlp(&self, names: [&'static str; 3], part: LayerPart, tokens: u32, width: u32) -> [LayerMatrix; 2] {
+        let ([gated, up, down], [tokens, width]) = (names, [tokens, width].map(u64::from));
+        let (name, joined) = if self.gated { (gated, 2) } else { (up, 1) };
+        let first = self.of_mlp(name, part, MatrixRole::First, Matrix { input: tokens, output: joined * width });
+        let last = self.of_mlp(down, part, MatrixRole::Last, Matrix { input: width, output: tokens });
+        [LayerMatrix { joined, ..first }, last]
     }
 
-    /// Experts that a router chooses from, of a width inside.
-    fn experts_of(&self, experts: Experts, width: u32) -> Mlps {
-        let (one, tokens) = (self.mlp_of(width), u64::from(self.routed_hidden()));
-        Mlps {
-            up: Matrix { input: tokens, ..one.up },
-            down: Matrix { output: tokens, ..one.down },
-            count: experts.count.into(),
-            active: experts.active.into(),
-            routed: true,
-            narrows: false,
-        }
+    fn of_mlp(&self, name: &'static str, part: LayerPart, role: MatrixRole, matrix: Matrix) -> LayerMatrix {
+        let bias = if self.biases().mlp { matrix.output } else { 0 };
+        LayerMatrix { bias, ..LayerMatrix::new(name, part, role, matrix) }
+    }
+
+    /// Experts that a router chooses from.
+    fn routed_experts(&self, experts: Experts) -> [LayerMatrix; 2] {
+        let (names, width) =
+            (["experts' gate and up", "experts' up", "experts' down"], experts.ffn_hidden.unwrap_or(self.ffn_hidden));
+        let (count, active) = (experts.count.into(), experts.active.into());
+        let one = self.mlp(names, LayerPart::Routed, self.routed_hidden(), width);
+        one.map(|matrix| LayerMatrix { count, active, ..matrix })
     }
 
     /// What narrows tokens for the experts, and widens them again.
-    fn narrowing(&self, width: u32) -> Mlps {
-        let one = self.mlp_of(width);
-        Mlps { up: Matrix { output: width.into(), ..one.up }, narrows: true, ..one }
+    fn narrowing(&self, width: u32) -> [LayerMatrix; 2] {
+        let [hidden, narrow] = [self.hidden, width].map(u64::from);
+        let of = |name, role, input, output| LayerMatrix {
+            whole: true,
+            ..self.of_mlp(name, LayerPart::Plain, role, Matrix { input, output })
+        };
+        [
+            of("tokens narrowed for experts", MatrixRole::First, hidden, narrow),
+            of("tokens widened behind experts", MatrixRole::Last, narrow, hidden),
+        ]
     }
 
     /// Width of tokens at the experts that a router chooses.
@@ -120,40 +124,20 @@ impl Model {
         self.experts.and_then(|experts| experts.latent).unwrap_or(self.hidden)
     }
 
-    /// Columns of a layer's first matrices, and rows of its second ones behind an activation function, that a token meets: of
-    /// the MLPs that a router chooses, or of the others.
-    pub(crate) fn mlp_widths(&self, kind: LayerKind, routed: bool) -> [f64; 2] {
-        let met = || self.mlps(kind).filter(|mlps| mlps.routed == routed);
-        let sum = |of: fn(&Mlps) -> u64| met().map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
-        [sum(|mlps| mlps.up.output), sum(|mlps| if mlps.narrows { 0 } else { mlps.down.input })]
-    }
-
     /// A width of its MLPs that a number does not divide.
     pub(crate) fn undivided_mlp(&self, size: u32) -> Option<u64> {
-        let mut widths = self.kinds().flat_map(|(kind, _)| self.mlps(kind)).map(|mlps| mlps.down.input);
+        let matrices = self.kinds().flat_map(|(kind, _)| self.mlp_matrices(kind));
+        let mut widths = matrices.filter(|one| one.role == MatrixRole::Last).map(|one| one.matrix.input);
         widths.find(|width| !width.is_multiple_of(size.into()))
     }
 
-    /// Parameters of a layer's MLP: experts, their router and gate included, and its share of the norms.
-    pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
-        let matrices = self.mlp_matrices(kind).map(|one| one.parameters()).sum::<u64>();
-        matrices + self.router_parameters(kind) + self.mlp_norm_parameters(kind)
-    }
-
-    /// Those of them that each tensor rank has whole, and those of these in matrices: norms, router and gate, biases behind
-    /// second matrices, and what narrows and widens tokens for experts (Megatron-LM, `moe_layer.py`).
-    pub(crate) fn replicated_in_mlp(&self, kind: LayerKind) -> [u64; 2] {
-        let last = |one: &LayerMatrix| if one.role == MatrixRole::Last { one.bias } else { 0 };
-        let narrow = |one: &LayerMatrix| if one.whole { one.weights() } else { 0 };
-        let biases = self.over_part(kind, LayerPart::Plain, last);
-        let narrowing = self.over_part(kind, LayerPart::Plain, narrow);
-        let beside = biases + self.router_parameters(kind) + self.mlp_norm_parameters(kind);
-        [narrowing + beside, narrowing]
-    }
-
-    /// Parameters of a layer's experts that a router chooses from.
-    pub(crate) fn routed_parameters(&self, kind: LayerKind) -> u64 {
-        self.over_part(kind, LayerPart::Routed, LayerMatrix::parameters)
+    /// Parameters of what every token passes of a layer's MLP, a router and the MLP's share of the norms included. Tensor ranks
+    /// each have whole: norms, router and gate, biases behind second matrices, and what narrows and widens tokens for experts
+    /// (Megatron-LM, `moe_layer.py`).
+    pub(super) fn plain_parameters(&self, kind: LayerKind) -> PartParameters {
+        let own = PartParameters::of_matrices(self.part_matrices(kind, LayerPart::Plain));
+        let beside = self.router_parameters(kind) + self.mlp_norm_parameters(kind);
+        PartParameters { all: own.all + beside, whole: own.whole + beside, ..own }
     }
 
     /// Those of the MLP's share of the norms.

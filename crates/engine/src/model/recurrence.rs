@@ -2,7 +2,7 @@
 
 use crate::units::Flop;
 
-use super::{GatedDeltaNet, LayerKind, Mamba, Matrix, Mixer, Model};
+use super::{GatedDeltaNet, LayerKind, LayerMatrix, Mamba, Mixer, Model};
 
 /// A mixer with a state in place of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Recurrence {
 
 impl Recurrence {
     /// The products before the state: the first one fused, then what expands narrow gates.
-    pub(super) fn inputs(self, hidden: u32) -> [Option<Matrix>; 3] {
+    pub(super) fn inputs(self, hidden: u32) -> [Option<LayerMatrix>; 3] {
         match self {
             Self::DeltaNet(net) => net.inputs(hidden),
             Self::Mamba(mamba) => [Some(mamba.input(hidden)), None, None],
@@ -87,6 +87,9 @@ impl Model {
 
     /// A sum over the layers that have such a mixer.
     pub(crate) fn over_recurrences(&self, of: impl Fn(Recurrence) -> f64) -> f64 {
+        if self.delta_net.is_none() && self.mamba.is_none() {
+            return 0.0;
+        }
         self.over_layers(|kind| self.recurrence(kind).map_or(0.0, &of))
     }
 

@@ -25,6 +25,20 @@ fn experts(dense_layers: Option<u32>) -> Experts {
     }
 }
 
+/// DeepSeek-V3 has 3 dense layers before 58 with experts, Llama 4 Maverick has them in every second layer; layers that have
+/// them at no regular distance have no such two numbers.
+#[test]
+fn places_of_experts_are_two_numbers() {
+    let runs = |runs: &[(bool, usize)]| runs.iter().flat_map(|(with, count)| vec![*with; *count]).collect::<Vec<_>>();
+    assert_eq!(Experts::places(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
+    assert_eq!(Experts::places(&[false, true, false, true]), Some((0, 2)));
+    assert_eq!(Experts::places(&[false, false, true, false, true]), Some((1, 2)));
+    assert_eq!(Experts::places(&[true; 4]), Some((0, 1)));
+    assert_eq!(Experts::places(&[false; 4]), Some((4, 1)));
+    assert_eq!(Experts::places(&[true, false, true]), None);
+    assert_eq!(Experts::places(&[false, true, true, false]), None);
+}
+
 #[test]
 fn layers_without_experts_count_among_those_with_them() {
     let model = Model { experts: Some(experts(Some(1))), ..plain() };
@@ -36,7 +50,10 @@ fn layers_without_experts_count_among_those_with_them() {
     assert_eq!(model.active_parameters(), model.parameters() - 3 * 6 * 16_384);
     assert_eq!(model.matrix_parameters(), 4 * 65_536 + 3 * (2 * 16_384 + 8_192) + dense);
     assert_eq!(sparse, 140_416);
-    assert_eq!([0, 1, 3].map(|layer| model.mlp_parameters(model.kind(layer))), [dense, sparse, sparse]);
+    let of_mlp = |kind| {
+        [LayerPart::Plain, LayerPart::Routed].map(|part| model.part_parameters(kind, part).all).into_iter().sum::<u64>()
+    };
+    assert_eq!([0, 1, 3].map(|layer| of_mlp(model.kind(layer))), [dense, sparse, sparse]);
     assert_eq!(model.problems(), []);
 }
 
@@ -46,13 +63,13 @@ fn latent_attention_has_narrow_matrices_and_norms() {
     let model = Model { latent: Some(latent), norm: Norm::RmsNorm, ..plain() };
     // Down 128 x (32 + 16 + 8), queries up 32 x 2 x 64, keys and values up 16 x 2 x (56 + 48), projection 96 x 128.
     let weights = 7_168 + 4_096 + 3_328 + 12_288;
-    assert_eq!(model.attention_weights(LayerKind::default()), weights);
+    assert_eq!(model.mixer_parameters(LayerKind::default()).weights, weights);
     // Norms: one of 128, and those of the narrow queries, and keys with values.
-    assert_eq!(model.attention_parameters(LayerKind::default()), weights + 128 + 32 + 16);
+    assert_eq!(model.mixer_parameters(LayerKind::default()).all, weights + 128 + 32 + 16);
     // Scores take 2 x 64 channels, values 2 x 48.
     assert_eq!(model.attention_flop(1000), Flop::new(2.0 * 4.0 * 1000.0 * (128.0 + 96.0)));
     let whole = Model { latent: Some(LatentAttention { query: None, ..latent }), ..model };
-    assert_eq!(whole.attention_weights(LayerKind::default()), 128 * (128 + 16 + 8) + 3_328 + 12_288);
+    assert_eq!(whole.mixer_parameters(LayerKind::default()).weights, 128 * (128 + 16 + 8) + 3_328 + 12_288);
 }
 
 #[test]
@@ -113,7 +130,7 @@ fn delta_net() -> GatedDeltaNet {
 #[test]
 fn a_gated_delta_net_takes_the_place_of_attention() {
     let model = Model { delta_net: Some(delta_net()), norm: Norm::RmsNorm, ..plain() };
-    let of = |layer| (model.attention_parameters(model.kind(layer)), model.kind(layer).mixer);
+    let of = |layer| (model.mixer_parameters(model.kind(layer)).all, model.kind(layer).mixer);
     // Queries and keys of 32, values and gate of 128, two numbers for each of 4 heads: 128 x 328. The convolution has 4
     // weights for each of 192 channels, `A_log` and `dt_bias` 4 each, the gated norm 32, the projection 128 x 128.
     let net = 41_984 + 768 + 8 + 32 + 16_384;
@@ -192,9 +209,12 @@ fn experts_may_work_on_narrower_tokens() {
     let narrow = Model { experts: wide.experts.map(|own| Experts { latent: Some(32), ..own }), ..wide.clone() };
     assert_eq!(wide.parameters() - narrow.parameters(), 4 * (8 * (16_384 - 4096) - 2 * 4096));
     assert_eq!(wide.active_parameters() - narrow.active_parameters(), 4 * (2 * (16_384 - 4096) - 2 * 4096));
-    assert_eq!(narrow.routed_parameters(narrow.kind(0)), 8 * 4096);
+    assert_eq!(narrow.part_parameters(narrow.kind(0), LayerPart::Routed).all, 8 * 4096);
     // The activation function sees experts and the shared one alone.
-    assert_eq!([true, false].map(|routed| narrow.mlp_widths(narrow.kind(0), routed)), [[128.0; 2], [64.0, 32.0]]);
+    let seen = |one: LayerMatrix| if one.narrows() { 0 } else { one.active * one.left };
+    let widths = [LayerPart::Routed, LayerPart::Plain]
+        .map(|part| narrow.part_matrices(narrow.kind(0), part).map(seen).sum::<u64>());
+    assert_eq!(widths, [128, 32]);
 }
 
 fn pattern(letters: &str) -> LayerPattern {

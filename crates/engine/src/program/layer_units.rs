@@ -11,7 +11,7 @@ use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::{Direction, Pass};
 use crate::scenario::Differentiated;
-use crate::units::{Bytes, Count, Seconds};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
@@ -267,7 +267,8 @@ impl<'a> LayerUnit<'a> {
         }
         let around_mlp = again.mlp.whole && (has(Piece::Mlp) || has(Piece::Router) && !again.experts.whole);
         let mlp = if around_mlp { Exchanges::around(self.kind, Piece::Mlp, Pass::Forward) } else { Exchanges::NONE };
-        let keys_values = (has(Piece::Mixer) && again.core > 0.0).then_some(ExchangeId::KeysValues(self.kind.mixer));
+        let keys_values =
+            (has(Piece::Mixer) && again.core > Share::ZERO).then_some(ExchangeId::KeysValues(self.kind.mixer));
         Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
     }
 

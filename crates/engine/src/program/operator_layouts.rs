@@ -227,7 +227,7 @@ impl<'a> OperatorLayouts<'a> {
 
     /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
-    pub(crate) fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
+    pub(crate) fn holdings(&self, work: &UnitWork, layers: &StageLayers) -> Vec<StageParameters> {
         let (scenario, model, whole) =
             (self.scenario, &self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
         let mut held = vec![StageParameters::default(); self.layouts.len()];
@@ -242,7 +242,7 @@ impl<'a> OperatorLayouts<'a> {
             for pieces in units {
                 let Some(first) = pieces.first() else { continue };
                 let (layout, collectives) = (placed[*first], layer_units::collectives(pieces, whole));
-                let parameters = layer_units::parameters(pieces, |piece| Parameters::piece(scenario, *kind, piece));
+                let parameters = layer_units::parameters(pieces, |piece| work.layers.get(*kind).parameters[piece]);
                 add(layout, (*count, self.layouts[layout].slices), parameters, collectives);
             }
         }

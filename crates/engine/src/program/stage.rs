@@ -89,7 +89,7 @@ impl PipelineStages {
             if known.is_none() {
                 all.distinct.push(StageWork {
                     passes: Default::default(),
-                    holdings: layouts.holdings(&own),
+                    holdings: layouts.holdings(&costs.work, &own),
                     layers: own,
                 });
             }

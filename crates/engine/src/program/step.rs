@@ -43,7 +43,7 @@ pub(super) fn build(
     for pass in [Pass::Forward, Pass::Backward] {
         layouts.list(&costs, &whole, pass, list);
     }
-    let held = layouts.holdings(&whole);
+    let held = layouts.holdings(work, &whole);
     let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
     let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
     build_order(list, &groups, builder);

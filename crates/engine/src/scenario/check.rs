@@ -174,7 +174,7 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         || format!("stack '{}' has no sequence parallelism, whose collectives it would cut", scenario.stack.id),
         || "choose off, or a stack with sequence parallelism, like megatron-2024 or torchtitan".to_owned(),
     );
-    let right = |size: &u32| divides(*size).into_iter().all(|divides| divides);
+    let right = |size: &u32| *size == 1 || divides(*size).into_iter().all(|divides| divides);
     let what = || {
         let named = [
             format!("the {} heads of {}", undivided(tensor).unwrap_or(model.heads), model.name),

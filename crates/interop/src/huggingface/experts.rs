@@ -153,18 +153,12 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Proble
 
 /// How the format says which layers have experts: so many without at first, then the last of every so many.
 fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) {
-    let dense = with.iter().filter(|with| !**with).count();
-    let first = with.iter().take_while(|with| !**with).count();
-    if first == dense {
-        return (first as u32, 1);
-    }
-    let is_last = |every: &u32| with.iter().zip(1..).all(|(with, count)| *with == u32::is_multiple_of(count, *every));
-    if let Some(every) = (2..=with.len() as u32).find(is_last) {
-        return (0, every);
-    }
-    let why = "the layers without experts are taken to be the first ones";
-    keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));
-    (dense as u32, 1)
+    Experts::places(with).unwrap_or_else(|| {
+        let dense = with.iter().filter(|with| !**with).count() as u32;
+        let why = "the layers without experts are taken to be the first ones";
+        keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));
+        (dense, 1)
+    })
 }
 
 fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> {

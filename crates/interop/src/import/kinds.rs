@@ -146,14 +146,17 @@ impl Import<'_> {
     /// The cells that options give, or else the current scenario: the column, the value and the source of each.
     fn cells(&self) -> Result<Vec<(String, String, String)>, ImportError> {
         let mut cells = Vec::new();
-        for (column, option, kind) in [("cluster", "hardware", Kind::Cluster), ("stack", "stack", Kind::Stack)] {
+        for (column, option, kind, why) in [
+            ("cluster", "hardware", Kind::Cluster, "a log names the GPU at most"),
+            ("stack", "stack", Kind::Stack, "no log names its release"),
+        ] {
             let in_hand = self.context.current.map(|current| match kind {
                 Kind::Cluster => current.cluster.id.as_str(),
                 _ => current.stack.id.as_str(),
             });
             let known = in_hand.filter(|id| self.context.library.entries(kind).any(|entry| entry.id == *id));
             let given = self.option(option).map(|id| (id, format!("--{option}")));
-            let given = given.or_else(|| Some((known?, "not in any log: taken from the current scenario".to_owned())));
+            let given = given.or_else(|| Some((known?, format!("that of the current scenario: {why}"))));
             cells.extend(given.map(|(id, place)| (column.to_owned(), id.to_owned(), place)));
         }
         for (_, set) in self.options.iter().filter(|(option, _)| option == "set") {

@@ -8,7 +8,7 @@ use super::deepspeed;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -320,6 +320,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         ONE_EXTENT,
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead(
             Field::Offload,

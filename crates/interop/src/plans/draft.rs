@@ -149,14 +149,26 @@ impl PlanDraft {
         self.values.insert(field, (value, String::new()));
     }
 
-    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`.
+    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`. Gradients
+    /// are summed over copies at each micro-batch.
     pub fn shard(&mut self, first: Option<Sharded>, over: Option<Extent>, place: &str) {
+        self.shard_with_copies(first, over, "hsdp", place);
+    }
+
+    /// The same, with the strategy that has copies of shards of weights.
+    pub fn shard_with_copies(
+        &mut self,
+        first: Option<Sharded>,
+        over: Option<Extent>,
+        copied: &'static str,
+        place: &str,
+    ) {
         let strategy = match (first, &over) {
             (None, _) | (_, Some(Extent::Ranks(1))) => "ddp",
             (Some(Sharded::Optimizer), _) => "zero1",
             (Some(Sharded::Gradients), _) => "zero2",
             (Some(Sharded::Weights), None) => "fsdp",
-            (Some(Sharded::Weights), Some(_)) => "hsdp",
+            (Some(Sharded::Weights), Some(_)) => copied,
         };
         self.take(Field::Strategy, Value::id(strategy), place);
         if let Some(over) = over.filter(|_| strategy != "ddp") {

@@ -300,6 +300,22 @@ pub(crate) const WEIGHTS_TOO: Deviation = Deviation::sentence(
     |_, _| "FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned(),
 );
 
+/// Whether gradients are summed over copies of the shards, once a step or at each of several micro-batches; `None` where there
+/// are no copies, or no micro-batches to sum apart.
+pub(crate) fn sums_each_micro_batch(asked: &AskedPlan<'_>) -> Option<bool> {
+    let (plan, shards) = (asked.plan(), asked.shards());
+    let apart = plan.accumulate > 1 && !plan.staged() && plan.reduction != Reduction::Step;
+    let copied = shards.first.is_some() && shards.copies > 1;
+    (apart && copied).then(|| plan.sums_each_micro_batch(plan.reduction))
+}
+
+/// Sums over copies come with the shards' own.
+pub(crate) const SUMS_EACH: Deviation = Deviation::instead(
+    Field::Reduction,
+    |asked, _| sums_each_micro_batch(asked) == Some(false),
+    "FSDP2 sums gradients over the copies at each micro-batch",
+);
+
 /// Shards hold whole groups of context-parallel ranks.
 pub(crate) const WHOLE_CONTEXT: Deviation = Deviation::sentence(
     Field::Strategy,

@@ -2,6 +2,7 @@
 //!
 //! What is absent from a script has the parser's default; a log has every argument.
 
+mod parts;
 mod shape;
 mod write;
 
@@ -79,8 +80,6 @@ const KEYS: &[ToolKey] = &[
     only("tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("expert_tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("use_torch_optimizer_for_cpu_offload", OFF, "the stack says how fast the host updates"),
-    nothing("kv_lora_rank", LATENT),
-    nothing("q_lora_rank", LATENT),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
@@ -121,7 +120,6 @@ const LAYOUT: &str = "pipeline_model_parallel_layout";
 const GATHERED_IN_FP8: &str = "choose a --stack whose weights are gathered in fp8, and leave it out";
 const PICTURES: &str =
     "name the language model with --model, and give its own training: a plan has no model that reads pictures";
-const LATENT: &str = "it is of latent attention, which multi_latent_attention switches on";
 
 const GLOBAL: &str = "global_batch_size";
 const MODULES: &str = "recompute_modules";
@@ -383,7 +381,8 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {
-            draft.shard(first, Some(Extent::Ranks(group / count)), &copies.place);
+            // Each instance reduces its shards before they are summed over instances, once a step.
+            draft.shard_with_copies(first, Some(Extent::Ranks(group / count)), "mics", &copies.place);
         }
         (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
         _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),

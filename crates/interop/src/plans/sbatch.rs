@@ -113,7 +113,11 @@ pub fn script(head: &Head, job: &Job<'_>) -> Result<FileText, String> {
     let untimed = job.wishes.time.is_none().then_some(untimed);
     let chain = job.chain();
     let chained = chain.map(|(jobs, longest)| {
-        format!("{longest} is the longest job: {jobs} of them, each from the last checkpoint of the one before")
+        let all = job.wishes.time.unwrap_or(Seconds::ZERO);
+        format!(
+            "{longest} is the longest job: {jobs} of them make {all} and a fifth more, each from the last checkpoint of the \
+             one before"
+        )
     });
     let submitted = match chain {
         Some((jobs, _)) => format!("for job in $(seq {jobs}); do sbatch job.sh train.py ARGUMENTS; done"),

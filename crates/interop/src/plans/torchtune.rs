@@ -12,7 +12,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone};
 use super::draft::PlanDraft;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::settings::ToolSettings;
 use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
 use super::words::assigned;
@@ -292,6 +292,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         }),
         ONE_EXTENT,
         WEIGHTS_TOO,
+        SUMS_EACH,
         WHOLE_CONTEXT,
         ALIKE,
         Deviation::instead(

@@ -12,7 +12,7 @@ use super::deepspeed;
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO};
+use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO};
 use super::programs::{self, KeepsLoaded, KnownProgram};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -438,6 +438,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead(
             Field::Precision,

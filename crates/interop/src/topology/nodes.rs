@@ -32,7 +32,8 @@ pub(crate) struct NodeGroup<'a> {
 /// The nodes of each kind, in the order of types and devices.
 pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
-    // Where nothing says which nodes have devices, those of one partition are taken to be of one kind: the largest.
+    // Where nothing says which nodes have devices, those of one partition are taken to be of one kind: the largest, or the
+    // largest whose name says what it has.
     let is_said = kinds.iter().any(|kind| kind.value.devices != UNSAID);
     let partition = |kind: &Said<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
     let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
@@ -40,7 +41,8 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
         let size = sizes.entry(partition(kind)).or_default();
         *size = size.saturating_add(kind.value.nodes);
     }
-    let largest = sizes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(name, _)| name);
+    let named = |name: &str| name.to_lowercase().contains("gpu");
+    let largest = sizes.into_iter().max_by_key(|(name, nodes)| (named(name), *nodes)).map(|(name, _)| name);
     let counts = |kind: &&Said<NodeKind>| {
         if is_said { kind.value.devices != UNSAID } else { Some(partition(kind)) == largest }
     };
@@ -120,6 +122,8 @@ mod tests {
             ("", UNSAID, 16, "amd[01-16]", "amd"),
         ];
         assert_eq!(counts(&plain), [(String::new(), UNSAID, 64, true)]);
+        let larger = [plain[2], ("", UNSAID, 400, "cpu[001-400]", "cpu*")];
+        assert_eq!(counts(&larger), [(String::new(), UNSAID, 60, true)], "a partition called gpu has the devices");
         let beside = [plain[3], ("h100", 8, 2, "gpu[1-2]", "gpu")];
         assert_eq!(counts(&beside), [("h100".to_owned(), 8, 2, true)], "a table that counts devices is the better one");
     }

@@ -2,37 +2,44 @@
 //! apostrophe before it, which spreadsheets take for "this is text", and numbers stay as they are. Not for reading tables.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
-use shardscope_engine::text::printable;
+use shardscope_engine::text::one_line;
 
-/// A cell as it stands in a table.
+/// A cell as it stands in a table. One that holds a comma or a quote stands in quotes, in which a quote is two (RFC 4180).
 #[derive(Debug, Clone, Default)]
-pub struct CsvCell(String);
+pub struct CsvCell<'a>(Cow<'a, str>);
 
-impl CsvCell {
-    /// Text, wherever it comes from.
-    pub fn text(text: &str) -> Self {
-        Self(inert(&printable(text)).into_owned())
+impl<'a> CsvCell<'a> {
+    /// Text, wherever it comes from, in one line.
+    pub fn text(text: &'a str) -> Self {
+        let cell = match one_line(text) {
+            Cow::Borrowed(line) => inert(line),
+            Cow::Owned(line) => Cow::Owned(inert(&line).into_owned()),
+        };
+        let quoted = || Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\"")));
+        Self(if cell.contains(',') || cell.contains('"') { quoted() } else { cell })
+    }
+
+    /// The cell without the text that it was made of.
+    pub fn into_owned(self) -> CsvCell<'static> {
+        CsvCell(Cow::Owned(self.0.into_owned()))
     }
 
     /// A number.
-    pub fn number(number: f64) -> Self {
-        Self(number.to_string())
+    pub fn number(number: impl Display) -> Self {
+        Self(Cow::Owned(number.to_string()))
     }
 }
 
-/// A line of cells. Those that hold a comma, a quote or an end of line stand in quotes, in which a quote is two (RFC 4180).
-pub fn csv_line(cells: impl IntoIterator<Item = CsvCell>) -> String {
+/// A line of cells.
+pub fn csv_line<'a>(cells: impl IntoIterator<Item = CsvCell<'a>>) -> String {
     let mut line = String::with_capacity(LINE);
     for (place, CsvCell(cell)) in cells.into_iter().enumerate() {
         if place > 0 {
             line.push(',');
         }
-        if cell.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
-            line.extend(["\"", &cell.replace('"', "\"\""), "\""]);
-        } else {
-            line.push_str(&cell);
-        }
+        line.push_str(&cell);
     }
     line + "\n"
 }
@@ -54,7 +61,8 @@ pub fn meant(cell: &str) -> &str {
 /// Whether a spreadsheet would compute a cell: it begins as formulas do and is no number.
 pub fn is_formula(cell: &str) -> bool {
     // Spreadsheets in Chinese and Japanese take the wide forms too.
-    cell.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && cell.parse::<f64>().is_err()
+    let begins = matches!(cell.chars().next(), Some('=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠'));
+    begins && cell.parse::<f64>().is_err()
 }
 
 #[cfg(test)]

@@ -66,8 +66,12 @@ impl Figure {
     /// Its value in a cell of a map, whose axes may set the length of the training, the machine and its price too.
     pub fn mapped(self, summary: &Summary, sweep: &Sweep, index: usize) -> Option<f64> {
         // What a tuned cell settled on shows in its summary.
-        let scenario = sweep.untuned(index).ok()?;
-        Some(self.plotted(summary, &scenario)).filter(|value| value.is_finite())
+        self.finite(summary, &sweep.untuned(index).ok()?)
+    }
+
+    /// Its value of a scenario; none where that has no such figure.
+    pub(super) fn finite(self, summary: &Summary, scenario: &Scenario) -> Option<f64> {
+        Some(self.plotted(summary, scenario)).filter(|value| value.is_finite())
     }
 
     /// Why a scenario has no such figure, whatever its plan.

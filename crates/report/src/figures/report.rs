@@ -4,6 +4,7 @@
 
 mod calibrate;
 mod caveats;
+mod comparison;
 mod diagnosis;
 mod figures;
 mod intensity;
@@ -34,6 +35,7 @@ use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
 pub use caveats::{above_published, caveats, lacking};
+pub use comparison::comparison;
 pub use diagnosis::{apart_words, hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};

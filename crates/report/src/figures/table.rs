@@ -98,14 +98,16 @@ impl TableCell {
     }
 
     /// The value as CSV has it: numbers as Rust prints them, nothing for what is missing.
-    pub fn csv(&self) -> CsvCell {
+    pub fn csv(&self) -> CsvCell<'_> {
         match &self.value {
             Value::Null => CsvCell::default(),
             Value::String(text) => CsvCell::text(text),
             // A switch is written as flags take it: `on`.
             Value::Bool(_) if !self.text.is_empty() => CsvCell::text(&self.text),
+            Value::Bool(on) => CsvCell::number(on),
             Value::Number(number) if number.is_f64() => CsvCell::number(number.as_f64().unwrap_or_default()),
-            other => CsvCell::text(&other.to_string()),
+            Value::Number(count) => CsvCell::number(count),
+            other => CsvCell::text(&other.to_string()).into_owned(),
         }
     }
 }

@@ -168,7 +168,7 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
     assert!(run.is_of(&app.scenario));
     assert!(app.views.measured.diagnosis().is_some());
     assert_eq!((app.scenario.plan.tensor, app.scenario.plan.pipeline), (4, 16), "{text}");
-    assert!(text.contains("cluster = h100-80gb-dgx (not in any log"), "{text}");
+    assert!(text.contains("cluster = h100-80gb-dgx (that of the current"), "{text}");
 }
 
 #[test]

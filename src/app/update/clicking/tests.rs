@@ -16,6 +16,19 @@ fn a_click_goes_to_a_cell_and_the_same_again_takes_it() {
 }
 
 #[test]
+fn a_second_click_does_not_apply_a_cell_that_does_not_fit() {
+    let mut app = explorer();
+    let map = &app.views.map;
+    let full = (0..map.cells().len()).find(|at| map.figure(*at).is_none()).expect("a cell without a plan");
+    let before = app.scenario.clone();
+    for _ in 0..2 {
+        app.point(PointerTarget::Cell(full), Gesture::Click);
+    }
+    assert_eq!((app.views.map.cursor, &app.scenario), (full, &before));
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("Enter does")), "{:?}", app.notice);
+}
+
+#[test]
 fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
     let mut app = explorer();
     app.point(PointerTarget::Row(Panel::Inputs, 0), Gesture::Click);

@@ -108,3 +108,26 @@ fn i_explains_the_column_under_the_cursor() {
     assert_eq!(explained(&app), (title, Figure::ModelFlops, before.model_flops.get()));
     assert_ne!(before.model_flops, figures(&app).model_flops);
 }
+
+#[test]
+fn the_comparison_is_handed_over_as_csv_with_a_line_for_each_scenario() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjjjlc");
+    let commands = press(&mut app, "y");
+    let [Command::Copy { text, .. }] = &commands[..] else { panic!("{commands:?}") };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("scenario,model,cluster,stack,strategy,step-time,throughput,"), "{text}");
+    let columns = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == columns), "{text}");
+    let rows = columns_of(&lines, &["scenario", "devices"]);
+    // Nodes of 8 devices each: 16, and 24 after a step to the right.
+    assert_eq!(rows, [["A fsdp", "128"], ["now fsdp", "192"]]);
+    assert_eq!(press(&mut app, "Y"), [Command::SaveTable("comparison", text.clone())]);
+}
+
+/// The cells of some columns of lines of CSV without quotes.
+fn columns_of<'a, const N: usize>(lines: &[&'a str], names: &[&str; N]) -> Vec<[&'a str; N]> {
+    let heads: Vec<&str> = lines[0].split(',').collect();
+    let place = |name: &str| heads.iter().position(|head| *head == name).expect("a column");
+    lines[1..].iter().map(|line| names.map(|name| line.split(',').nth(place(name)).expect("a cell"))).collect()
+}

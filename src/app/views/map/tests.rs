@@ -81,7 +81,7 @@ fn the_map_is_copied_as_the_command_line_writes_it() {
     assert_eq!(lines.count(), app.views.map.progress().1);
     let here = app.views.map.figure(app.views.map.cursor).unwrap();
     assert!(text.contains(&format!("16,system,throughput,{here},true,,2,selective,1")), "{text}");
-    assert_eq!(press(&mut app, "Y"), [Command::SaveMap(text.clone())]);
+    assert_eq!(press(&mut app, "Y"), [Command::SaveTable("map", text.clone())]);
 }
 
 #[test]

@@ -198,6 +198,9 @@ fn status(app: &App) -> String {
     }
 }
 
+/// Columns that the names of launchers have at least: `  accelerate…`.
+const LEAST_NAMES: usize = 13;
+
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     let mut shown = PlanColumn::ALL.to_vec();
@@ -213,7 +216,7 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     for rare in
         [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, alike, PlanColumn::Again, PlanColumn::Pipeline]
     {
-        if set(&shown).into_iter().map(Aligned::width).sum::<usize>() <= width {
+        if set(&shown).into_iter().map(Aligned::width).sum::<usize>() + LEAST_NAMES <= width {
             break;
         }
         // The column that sorts the rows stays in sight.
@@ -228,11 +231,13 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
         PlanColumn::Rank => Aligned::Right(5),
         PlanColumn::Tensor | PlanColumn::Context | PlanColumn::Experts => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(16),
-        PlanColumn::RunsIn => Aligned::Left(24),
+        // The last one has what is left.
+        PlanColumn::RunsIn => Aligned::Left(0),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
         PlanColumn::Pipeline | PlanColumn::Spare | PlanColumn::Fits => Aligned::Right(7),
-        PlanColumn::Cost | PlanColumn::Against => Aligned::Right(12),
+        PlanColumn::Cost => Aligned::Right(12),
+        PlanColumn::Against => Aligned::Right(11),
         PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
     };
     shown.iter().map(set).collect()

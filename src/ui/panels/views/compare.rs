@@ -67,6 +67,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     drawn.extend(names.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
     let why = app.views.compare.why().map_or_else(Vec::new, |why| wrapped(why, inside.width.into()));
     drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
+    let unknown = app.views.compare.unknown().map_or_else(Vec::new, |unknown| wrapped(unknown, inside.width.into()));
+    drawn.extend(unknown.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
     drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
     drawn.extend((0..shown.columns.len()).map(Drawn::Step));
     let mut rows = inside.rows();
@@ -388,6 +390,10 @@ fn verdict(figure: &ComparedRow, from: f64, to: f64) -> (&'static str, CellTone)
 
 impl ComparedRow {
     fn text(&self, value: f64) -> String {
+        // A chance of less than one in a million is none.
+        if self.dimension == Dimension::Share && value.abs() < 1e-4 {
+            return "0".to_owned();
+        }
         Amount::in_column_text(self.dimension, value)
     }
 }

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::map::{entry, unit};
+use super::map::{entry, settled, unit};
 use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
@@ -122,9 +122,9 @@ fn status(app: &App) -> String {
     match map.cell(map.cursor) {
         None => format!("{place}: computing"),
         Some(Cell::Impossible(problem)) => format!("{place}: {problem}"),
-        Some(Cell::Possible { summary, choice }) => {
+        Some(Cell::Possible { summary, .. }) => {
             let fits = if summary.fits { figure(map) } else { "does not fit".to_owned() };
-            format!("{place}: {fits}; {choice}")
+            format!("{place}: {fits}{}", settled(map))
         }
     }
 }

@@ -71,7 +71,7 @@ fn assumptions(picture: &LimitsPicture) -> Table {
 
 /// All numbers, after the verdict and what the machine has.
 fn numbers(LimitsPicture { limits, verdict, numbers, .. }: &LimitsPicture, theme: Theme) -> Vec<Line<'static>> {
-    let machine = format!(" memory {}, link {} of a ring, peak {}", limits.memory, limits.link, limits.peak);
+    let machine = format!(" memory {} whole, link {} of a ring, peak {}", limits.memory, limits.link, limits.peak);
     let mut lines = vec![
         Line::styled(format!(" {verdict}"), theme.style(Role::Title)),
         Line::styled(machine, theme.style(Role::Dim)),
@@ -99,6 +99,10 @@ fn status(app: &App) -> String {
     let chosen = app.views.limits.row().checked_sub(Assumption::ALL.len());
     let number = chosen.and_then(|number| Some((NUMBERS[number], app.views.limits.picture.as_ref()?, number)));
     number.map_or_else(String::new, |(limit, picture, number)| {
-        format!("{} = {}", limit.label(), picture.numbers[number].formula)
+        let scores = match limit {
+            Limit::Hfu => "; all scores count, of which causal kernels skip half: it may pass 100 %",
+            _ => "",
+        };
+        format!("{} = {}{scores}", limit.label(), picture.numbers[number].formula)
     })
 }

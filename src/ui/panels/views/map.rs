@@ -214,9 +214,10 @@ fn limiting(map: &Map) -> String {
     }
 }
 
-/// The values that a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
-fn settled(map: &Map) -> String {
-    map.tuned(map.cursor).map_or_else(String::new, |choice| format!("; {choice}"))
+/// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none; runs in megatron`.
+pub(super) fn settled(map: &Map) -> String {
+    let runs = map.runs_in(map.cursor).map_or_else(String::new, |names| format!("; runs in {names}"));
+    map.tuned(map.cursor).map_or_else(String::new, |choice| format!("; {choice}{runs}"))
 }
 
 /// Why a cell has no figure: what the headline says about it comes with how to fix it here.

@@ -130,6 +130,7 @@ fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16
         parts.push(Span::raw(format!("{} TFLOP/s", tflops(summary))));
         parts.push(Span::raw(Tuned::from(&found.scenario).to_string()));
         parts.push(Span::raw(format!("step {}", summary.step_time)));
+        parts.extend(planning.runs_in().map(|names| Span::raw(format!("runs in {names}"))));
     }
     joined(parts, theme, width)
 }

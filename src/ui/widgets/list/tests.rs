@@ -97,3 +97,16 @@ proptest! {
         }
     }
 }
+
+/// Turned over, each colour of a line would be a ground of its own.
+#[test]
+fn the_chosen_row_has_one_ground() {
+    let theme = Theme::new(Caps { depth: Depth::True, ..Caps::default() });
+    let line =
+        || Line::from(vec![Span::raw(" fsdp "), Span::styled("+69 %", theme.style(Role::Good)), Span::raw(" 4")]);
+    let list =
+        RowList { theme, lines: numbered([line(), line()]), cursor: Some(1), focused: true, ..RowList::default() };
+    let buf = drawn(&list, (14, 2));
+    let looks = |row: u16| (0..14).map(|column| buf[(column, row)].style()).collect::<std::collections::HashSet<_>>();
+    assert_eq!((looks(0).len(), looks(1).len()), (2, 1), "{buf:?}");
+}

@@ -371,7 +371,8 @@ fn tensor_ranks_have_whole_what_is_not_divided() {
     scenario.model = library.model("deepseek-v3").expect("a preset");
     (scenario.plan.tensor, scenario.plan.sharding) = (8, testing::ddp());
     let dense = |scenario: &Scenario| {
-        let layer = |kind| Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind);
+        let layer =
+            |kind| Parameters::piece(scenario, kind, Piece::Mixer) + Parameters::piece(scenario, kind, Piece::Router);
         let layers = scenario.model.kinds().map(|(kind, layers)| layer(kind) * f64::from(layers));
         layers.fold(Parameters::embedding(scenario) + Parameters::head(scenario), |sum, more| sum + more)
     };

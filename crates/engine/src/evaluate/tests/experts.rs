@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cost::{Factors, Parameters, Rates, Transfer};
-use crate::model::Experts;
+use crate::model::{Experts, LayerPart};
 use crate::plan::{Capacity, DispatchFormats, Dispatcher, Extent, Format, Imbalance, Precision};
 use crate::program::ModelState;
 use crate::scenario::{Field, Layout};
@@ -146,6 +146,12 @@ fn exchanges_slow_the_compute_beside_them() {
     let seen = evaluate(&scenario).step_time;
     Arc::make_mut(&mut scenario.calibration).dispatchers.clear();
     assert_eq!(seen, evaluate(&scenario).step_time);
+}
+
+/// Parameters of all experts that routers choose from.
+fn routed_parameters(scenario: &Scenario) -> u64 {
+    let of_kind = |kind| scenario.model.part_parameters(kind, LayerPart::Routed).all;
+    scenario.model.kinds().map(|(kind, count)| u64::from(count) * of_kind(kind)).sum()
 }
 
 /// `DeepSeek-V3` with its experts on so many ranks of a cluster, which have 4,096 tokens each.
@@ -332,8 +338,7 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
         let all = Parameters { weights: Count::new(parameters), trained: Count::new(parameters), ..Parameters::NONE };
         ModelState::new(&rates, layout, all).total().get()
     };
-    let routed: u64 =
-        scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
+    let routed = routed_parameters(&scenario);
     assert_eq!(routed, 58 * 256 * 3 * 7168 * 2048);
     close(state(&layout.of_experts(), routed as f64 / 16.0 / 64.0), 638_582_784.0 * (2.0 + 4.0 + 6.0));
     close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
@@ -433,8 +438,7 @@ fn gradients_of_experts_in_fsdp_have_no_buckets_of_ddp() {
     scenario.plan.sharding = in_node();
     let layout = scenario.layout().expect("possible").of_experts();
     let rates = Rates::new(&scenario, &Factors::default());
-    let routed: u64 =
-        scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
+    let routed = routed_parameters(&scenario);
     let own = Parameters { trained: Count::new(routed as f64 / 8.0), ..Parameters::NONE };
     close(
         ModelState::new(&rates, &layout, own).device.gradients.get(),

@@ -10,6 +10,9 @@ use super::{Checks, Scenario};
 pub(super) fn of_fields(scenario: &Scenario, fields: impl IntoIterator<Item = Field>, checks: &mut Checks) {
     for field in fields {
         let takes = field.spec().takes;
+        if !takes.has_range() {
+            continue;
+        }
         let Some(wrong) = field.value(scenario).filter(|value| !takes.holds(value)) else { continue };
         let shown = match wrong {
             Value::Number(number) if number.is_finite() => significant(number, 3),

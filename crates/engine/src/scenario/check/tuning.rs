@@ -132,7 +132,7 @@ pub(super) fn frozen(scenario: &Scenario, checks: &mut Checks) {
         return;
     }
     checks.refuse(
-        layers <= model.layers && scenario.trained_in_full() == 0,
+        scenario.trains_part() && layers <= model.layers && scenario.trained_in_full() == 0,
         field.path(),
         || format!("nothing of {} is trained", model.name),
         || "leave some layers, the embedding or the head free".to_owned(),

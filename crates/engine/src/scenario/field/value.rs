@@ -295,6 +295,11 @@ impl Type {
         }
     }
 
+    /// Whether it reads values that are outside its range.
+    pub(in crate::scenario) const fn has_range(self) -> bool {
+        matches!(self, Self::Count(..) | Self::Factor | Self::Share | Self::Tokens | Self::Imbalance | Self::Capacity)
+    }
+
     /// That range in words: `a count from 1 to 64`.
     pub fn range(self) -> String {
         match self {

@@ -8,6 +8,7 @@
 use crate::bounds::osdp::Ring;
 use crate::bounds::state_per_parameter;
 use crate::cost::{Activations, Factors, Parameters, Payload, PerPiece, Piece, Rates};
+use crate::model::LayerPart;
 use crate::plan::{Format, Optimizer, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
@@ -264,10 +265,11 @@ impl<'a> PaperModel<'a> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
         let in_layers = |alike: &EqualPieces| {
+            let of = |part| model.part_parameters(alike.kind, part).all;
             let parameters = match alike.piece {
-                Piece::Mixer => model.attention_parameters(alike.kind),
-                Piece::Mlp | Piece::Router => model.mlp_parameters(alike.kind),
-                Piece::Experts => model.routed_parameters(alike.kind),
+                Piece::Mixer => of(LayerPart::Mixer),
+                Piece::Mlp | Piece::Router => of(LayerPart::Plain) + of(LayerPart::Routed),
+                Piece::Experts => of(LayerPart::Routed),
             };
             EqualOperators {
                 part: PaperOperator::Layer(*alike),

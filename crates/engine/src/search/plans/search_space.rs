@@ -443,9 +443,11 @@ impl SearchSpace {
     /// When gradients may be reduced. To sum each micro-batch's over replicas spares nothing but copies of sums that are on
     /// the host: elsewhere it is tried where the job has it.
     pub(super) fn reductions(&self, base: &Scenario) -> Vec<Reduction> {
-        let offloads = base.plan.offload.state();
+        // Sums over copies at each micro-batch only cost time, but leave nothing behind on the host, and some launchers know no
+        // others.
+        let sums_each = base.plan.offload.state() || !self.launchers.names.is_empty();
         let has = |reduction: &Reduction| {
-            (*reduction != Reduction::MicroBatch || offloads)
+            (*reduction != Reduction::MicroBatch || sums_each)
                 && self.runs(base).is_none_or(|runs| runs.reduces(*reduction))
         };
         self.own_and(Field::Reduction, base, Reduction::ALL.iter().copied().filter(has))

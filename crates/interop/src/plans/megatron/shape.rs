@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use shardscope_engine::model::{AttentionWindow, Experts, LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
+use shardscope_engine::model::{AttentionWindow, Biases, LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
@@ -12,17 +12,13 @@ use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, only};
 use super::on;
+use super::parts::{self, CONFIG, count};
 
 /// Arguments that say of a model what no shape here has.
 const KEYS: &[ToolKey] = &[
-    only("multi_latent_attention", OFF, CONFIG),
     only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
-    only("moe_layer_freq", &["1"], CONFIG),
-    only("add_qkv_bias", OFF, CONFIG),
 ];
-
-const CONFIG: &str = "name the model by --model ID or --model config.json";
 
 /// Vocabularies of the tokenizers that bring their own.
 const TOKENIZERS: [(&str, u32); 3] =
@@ -31,7 +27,7 @@ const TOKENIZERS: [(&str, u32); 3] =
 /// Reads the model, unless the user names one.
 pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if draft.is_given(Field::Model) {
-        for name in NAMES.into_iter().chain(KEYS.iter().map(|key| key.name)) {
+        for name in NAMES.into_iter().chain(parts::names()).chain(KEYS.iter().map(|key| key.name)) {
             if let Some(setting) = settings.take(name) {
                 draft.report.ignore(&setting.place, "--model says it");
             }
@@ -46,7 +42,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Arguments that are read here.
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 30] = [
     "num_layers",
     "hidden_size",
     "num_attention_heads",
@@ -63,11 +59,8 @@ const NAMES: [&str; 36] = [
     "add_bias_linear",
     "padded_vocab_size",
     "vocab_size",
-    "num_experts",
-    "moe_router_topk",
-    "moe_ffn_hidden_size",
-    "moe_router_num_groups",
-    "moe_router_group_topk",
+    OUTPUT_GATE,
+    QKV_BIAS,
     "use_rotary_position_embeddings",
     "qk_layernorm",
     "window_size",
@@ -80,10 +73,15 @@ const NAMES: [&str; 36] = [
     "mamba_head_dim",
     "mamba_state_dim",
     "mamba_num_groups",
-    "moe_shared_expert_intermediate_size",
-    "moe_shared_expert_gate",
-    "moe_latent_size",
 ];
+
+/// Gives attention's output a gate of its width.
+pub(super) const OUTPUT_GATE: &str = "attention_output_gate";
+
+/// Gives queries, keys and values biases, where no matrix else has any.
+pub(super) const QKV_BIAS: &str = "add_qkv_bias";
+pub(super) const QKV_BIASES: Biases =
+    Biases { qkv: true, projection: false, mlp: false, router: false, head: false, sinks: false };
 
 fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
     let file = settings.file.clone();
@@ -101,9 +99,10 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let pattern = pattern(settings, draft)?;
     // The pattern's own length, whatever is said beside it.
     let layers = pattern.as_ref().map(LayerPattern::layers).or(layers).ok_or_else(|| missing("num-layers"))?;
-    let mut count = |name: &str, field: &str| self::count(settings, draft, name, field);
-    let vocab = if padded.is_none() { count("vocab_size", "vocab")? } else { None };
-    let experts = experts(settings, draft)?;
+    let experts = parts::experts(settings, draft, layers)?;
+    let latent = parts::latent(settings, draft)?;
+    let (indexer, delta_net) = parts::variant(settings, draft)?;
+    let (latent, head) = latent.map_or((None, head), |(latent, head)| (Some(latent), Some(head)));
     let gated = on(settings, "swiglu").or_else(|| on(settings, "glu_activation"));
     let grouped = on(settings, "group_query_attention").is_some();
     let rotary = on(settings, "use_rotary_position_embeddings").is_some();
@@ -113,10 +112,9 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let free = on(settings, "disable_bias_linear").is_some()
         || settings.take("add_bias_linear").is_some_and(|it| it.text == "False");
     let tied = on(settings, "untie_embeddings_and_output_weights").is_none();
-    let window = on(settings, "window_size");
     let vocab = match padded {
         Some(padded) => padded,
-        None => padded_vocabulary(vocab, settings, draft)?,
+        None => padded_vocabulary(settings, draft)?,
     };
     let sequence = draft.count(Field::Sequence).unwrap_or(2048);
     let positions = if learned { Positions::Learned } else { Positions::Computed };
@@ -128,7 +126,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         layers,
         hidden,
         heads,
-        kv_heads: groups.filter(|_| grouped).unwrap_or(heads),
+        kv_heads: groups.filter(|_| grouped && latent.is_none()).unwrap_or(heads),
         head_size: head.unwrap_or_else(|| (hidden / heads).max(1)),
         // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
         ffn_hidden: ffn.unwrap_or(if gated.is_some() { (4 * hidden * 2 / 3) / 64 * 64 } else { 4 * hidden }),
@@ -139,20 +137,21 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         position_rows: rows.filter(|rows| learned && *rows != sequence),
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
         norms: 2,
-        qk_norm: if per_head { QkNorm::Head } else { QkNorm::None },
+        // Norms of what is compressed belong to it.
+        qk_norm: if per_head && latent.is_none() { QkNorm::Head } else { QkNorm::None },
         bias: !free,
         causal: true,
         sequence,
         mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
         pattern,
-        biases: None,
-        latent: None,
-        indexer: None,
-        output_gate: false,
+        biases: on(settings, QKV_BIAS).filter(|_| free).map(|_| QKV_BIASES),
+        latent,
+        indexer,
+        output_gate: on(settings, OUTPUT_GATE).is_some(),
         value_head: None,
         values_are_keys: false,
-        window: window.and_then(|window| attention_window(&window.text)),
-        delta_net: None,
+        window: on(settings, "window_size").and_then(|window| attention_window(&window.text)),
+        delta_net,
         experts,
         mtp_layers: 0,
         frozen_layers: 0,
@@ -211,47 +210,6 @@ fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A size of the model; `None` where it is off or absent.
-fn count(settings: &mut ToolSettings, draft: &mut PlanDraft, name: &str, field: &str) -> Result<Option<u32>, Problem> {
-    let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
-        return Ok(None);
-    };
-    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
-    let text = setting.text.trim_start_matches('[').trim_end_matches(']');
-    let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
-        return Err(Problem::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
-    };
-    draft.report.take(&format!("model.{field}"), count, &setting.place);
-    Ok(Some(count))
-}
-
-fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, Problem> {
-    let mut count = |name: &str, field: &str| count(settings, draft, name, field);
-    let [experts, active, ffn_hidden, shared_ffn, latent, groups, active_groups] = [
-        count("num_experts", "experts.count")?,
-        count("moe_router_topk", "experts.active")?,
-        count("moe_ffn_hidden_size", "experts.ffn_hidden")?,
-        count("moe_shared_expert_intermediate_size", "experts.shared_ffn")?,
-        count("moe_latent_size", "experts.latent")?,
-        count("moe_router_num_groups", "experts.groups")?,
-        count("moe_router_group_topk", "experts.active_groups")?,
-    ];
-    let shared_gate = on(settings, "moe_shared_expert_gate").is_some();
-    // The parser's default is two experts of each token; one expert is a dense model.
-    Ok(experts.filter(|count| *count > 1).map(|count| Experts {
-        count,
-        active: active.unwrap_or(2),
-        ffn_hidden,
-        shared_ffn,
-        shared_gate,
-        dense_layers: None,
-        groups,
-        active_groups,
-        latent,
-        every: None,
-    }))
-}
-
 /// `(4096, 0)` looks back over 4096 tokens.
 fn attention_window(text: &str) -> Option<AttentionWindow> {
     let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
@@ -259,7 +217,8 @@ fn attention_window(text: &str) -> Option<AttentionWindow> {
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
-fn padded_vocabulary(vocab: Option<u32>, settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
+fn padded_vocabulary(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
+    let vocab = count(settings, draft, "vocab_size", "vocab")?;
     let multiple =
         settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
     let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));

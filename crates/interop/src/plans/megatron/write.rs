@@ -10,11 +10,12 @@ use shardscope_engine::plan::{
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
-use super::super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, Shards, ToolTable};
+use super::super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, Shards, ToolTable, sums_each_micro_batch};
 use super::super::stages::write_layout;
 use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
-use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
+use super::parts;
+use super::shape::{MAMBA_CHUNK, MAMBA_CONV, OUTPUT_GATE, QKV_BIAS, QKV_BIASES};
 use super::{
     CAPACITY, CAPACITY_FILLED, COMBINED_BACK, COPIES, DISPATCHED, DISPATCHER, DISPATCHER_BACKEND, FLEXIBLE, GLOBAL,
     GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, LAYOUT, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
@@ -35,6 +36,11 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     deviations: &[
         ONE_EXTENT,
         ALIKE,
+        Deviation::instead(
+            Field::Reduction,
+            |asked, _| sums_each_micro_batch(asked) == Some(true),
+            "gradients are summed over the instances of the optimizer once a step",
+        ),
         Deviation::sentence(
             Field::Model,
             |asked, _| takes_more(&asked.job.model).any(|(takes, _)| takes),
@@ -108,22 +114,13 @@ pub(crate) const TABLE: ToolTable = ToolTable {
 
 /// Parts of a model that take further arguments than are written.
 fn takes_more(model: &Model) -> impl Iterator<Item = (bool, &'static str)> {
-    let alone = model.pattern.is_some();
-    let narrower = model.experts.is_some_and(|experts| experts.latent.is_some());
-    let shared =
-        model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some());
     let parts = [
-        (model.latent.is_some(), "its attention's compressed keys and values"),
         (model.window.is_some(), "the window of its attention"),
-        (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
-        (model.indexer.is_some(), "its sparse attention (--experimental-attention-variant dsa)"),
-        (!alone && narrower, "its experts' narrower tokens (--moe-latent-size)"),
-        (model.output_gate, "the gate of its attention's output"),
+        (model.delta_net.is_some_and(|net| net.full_last || net.gate_rank.is_some()), "its delta nets"),
         (model.value_head.is_some(), "its heads of values, of a size of their own"),
-        (model.biases.is_some(), "its own set of biases"),
+        (model.biases.is_some_and(|biases| biases != QKV_BIASES), "its own set of biases"),
         (model.norms != 2, "its norms per layer"),
         (model.qk_norm == QkNorm::Width, "its norm over all heads"),
-        (!alone && shared, "its shared experts and dense layers"),
     ];
     parts.into_iter()
 }
@@ -190,6 +187,9 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
         (false, false) => "",
     };
     writer.say(Field::Devices);
+    if writer.scenario.model.experts.is_some() {
+        writer.elsewhere.push(ROUTER.to_owned());
+    }
     (lines, environment)
 }
 
@@ -204,6 +204,10 @@ pub fn text(head: &Head, lines: &[Line], environment: &'static str, ranks: &Rank
         options(script, "\n   ", &lines).code("\n)\n").code(RUN).code(program).code(" \"${MEGATRON_ARGS[@]}\" ...\n"),
     )
 }
+
+/// What no plan says of a router, since it changes neither size nor time.
+const ROUTER: &str = "how the router scores and balances: --moe-router-score-function, --moe-router-load-balancing-type, \
+                      --moe-router-enable-expert-bias, --moe-router-bias-update-rate";
 
 const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES ";
 
@@ -223,6 +227,8 @@ fn of_model(model: &Model) -> Vec<Line> {
     ]
     .map(|(name, count)| Line::new(name, count))
     .into();
+    // Heads of compressed attention have sizes of their own.
+    lines.retain(|line| model.latent.is_none() || line.name != "kv_channels");
     let rms = model.norm == Norm::RmsNorm;
     let computed = model.positions == Positions::Computed;
     lines.push(Line::new("normalization", if rms { "RMSNorm" } else { "LayerNorm" }));
@@ -232,30 +238,20 @@ fn of_model(model: &Model) -> Vec<Line> {
         (model.gated, "swiglu"),
         (!model.tied, "untie_embeddings_and_output_weights"),
         (!model.bias, "disable_bias_linear"),
-        (model.qk_norm == QkNorm::Head, "qk_layernorm"),
+        (model.qk_norm == QkNorm::Head || model.latent.is_some(), "qk_layernorm"),
+        (model.output_gate, OUTPUT_GATE),
+        (model.biases == Some(QKV_BIASES), QKV_BIAS),
     ] {
         lines.extend(on.then(|| Line::new(name, true)));
     }
     if model.kv_heads != model.heads {
         lines.push(Line::new("num_query_groups", model.kv_heads));
     }
-    if let Some(experts) = model.experts {
-        let width = experts.ffn_hidden.unwrap_or(model.ffn_hidden);
-        for (name, count) in
-            [("num_experts", experts.count), ("moe_router_topk", experts.active), ("moe_ffn_hidden_size", width)]
-        {
-            lines.push(Line::new(name, count));
-        }
-    }
+    lines.extend(parts::lines(model));
     if let Some(pattern) = &model.pattern {
         lines.retain(|line| line.name != "num_layers");
         lines.push(Line::new(PATTERN, letters(pattern, model.layers)));
         lines.extend(mamba(model));
-        for (name, count) in model.experts.into_iter().flat_map(|experts| {
-            [("moe_shared_expert_intermediate_size", experts.shared_ffn), ("moe_latent_size", experts.latent)]
-        }) {
-            lines.extend(count.map(|count| Line::new(name, count)));
-        }
         // Its MLPs have no gate, and squared ReLUs.
         lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
     }

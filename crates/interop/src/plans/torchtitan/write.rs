@@ -5,7 +5,7 @@ use shardscope_engine::model::Model;
 use shardscope_engine::plan::{Compile, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
-use super::super::lacks::{ALIKE, Deviation, ONE_EXTENT, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::super::writer::{Line, PlanWriter};
 use super::command::configured;
 use super::{
@@ -39,6 +39,7 @@ pub(crate) const TABLE: ToolTable = ToolTable {
         ONE_EXTENT,
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
+        SUMS_EACH,
         ALIKE,
         Deviation::instead_of(
             Field::Precision,

@@ -50,7 +50,11 @@ pub struct RunsIn {
 impl RunsIn {
     /// The names in a row; `nothing known` where there is none.
     pub fn words(self, scenario: &Scenario) -> String {
-        let names = (self.names)(scenario);
+        Self::joined(&(self.names)(scenario))
+    }
+
+    /// The same of names that are there already.
+    pub fn joined(names: &[&str]) -> String {
         if names.is_empty() { "nothing known".to_owned() } else { names.join(", ") }
     }
 }
@@ -141,8 +145,10 @@ pub fn so_far_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
     let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let days = days.map_or_else(String::new, |days| format!(", {days} days"));
-    let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(objective, answer));
-    format!("{phase}: best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+    let tokens = thousands(summary.tokens_per_s());
+    // Before bounds are known nothing is proven.
+    let proven = if answer.proven > 0.0 { format!(", {}", proven_words(objective, answer)) } else { String::new() };
+    format!("{phase}: best so far {tokens} tokens/s{days}; {simulated} plans simulated{proven}")
 }
 
 /// Plans that are one: as fast within this share, and alike in all but context ranks and micro-batch.
@@ -283,6 +289,20 @@ fn table<'a>(
 }
 
 impl SearchReport<'_> {
+    /// The plan that is written: the first, or that with a choice for each operator, unless a launcher runs the first one alone.
+    pub fn written(&self) -> Option<&Scenario> {
+        let first = self.answer.plans.first().map(|found| &found.scenario);
+        self.per_operator.filter(|_| self.writes_operators()).map(|found| &found.scenario).or(first)
+    }
+
+    /// Whether each launcher that runs the first plan runs that with a choice for each operator too.
+    fn writes_operators(&self) -> bool {
+        let first = self.answer.plans.first().filter(|_| self.answer.launched == Some(true));
+        let names = first.map(|first| (self.runs_in.names)(&first.scenario)).unwrap_or_default();
+        let others = self.per_operator.map(|found| (self.runs_in.names)(&found.scenario)).unwrap_or_default();
+        names.iter().all(|name| others.contains(name))
+    }
+
     /// How much faster than the first plan it is where each operator lies where it does best.
     fn gain(&self) -> Option<(f64, &FoundPlan)> {
         let (found, best) = self.per_operator.zip(self.answer.plans.first())?;

@@ -13,7 +13,7 @@ use shardscope_engine::search::{self, Axis, Sweep};
 use shardscope_engine::units::{counted, significant};
 use shardscope_library::text::csv::csv_line;
 
-use super::changed;
+use super::{RunsIn, changed};
 
 /// A map and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct SweepReport<'a> {
     pub metric: Figure,
     /// The cells, row by row; `None` where the sweep was interrupted before them.
     pub cells: &'a [Option<search::Cell>],
+    /// Who runs the plans on which tuned cells settled.
+    pub runs_in: RunsIn,
 }
 
 /// The cells of a map, each for itself: a map of any size can be written as it is computed.
@@ -53,12 +55,13 @@ impl SweepReport<'_> {
     /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,
     /// global_batch`.
     pub fn csv(&self) -> String {
-        self.table(KEYS).csv()
+        self.table(KEYS.into_iter()).csv()
     }
 
     pub fn json(&self) -> String {
         // The metric stands above the cells.
         let keys = KEYS.map(|key| if key == "metric" { "" } else { key });
+        let tuned = self.sweep.tune.then_some("runs_in");
         pretty(&json!({
             "format": super::FORMAT,
             "scenario": ScenarioFile::of(&self.sweep.base),
@@ -68,7 +71,7 @@ impl SweepReport<'_> {
             "partial": self.partial(),
             "x": axis(&self.sweep.x),
             "y": axis(&self.sweep.y),
-            "cells": self.table(keys).objects(),
+            "cells": self.table(keys.into_iter().chain(tuned)).objects(),
         }))
     }
 
@@ -76,14 +79,28 @@ impl SweepReport<'_> {
         SweepCells { sweep: self.sweep, metric: self.metric }
     }
 
-    fn table(&self, keys: [&'static str; KEYS.len()]) -> Table {
-        let mut table = Table::new(keys.map(|key| (key, "")));
+    /// The cells by some columns, of which the first are those of every cell, and one more who runs what is tuned.
+    fn table(&self, keys: impl Iterator<Item = &'static str>) -> Table {
+        let keys: Vec<&str> = keys.collect();
+        let names = |index| (keys.len() > KEYS.len()).then(|| TableCell::new("", json!(self.names(index))));
+        let mut table = Table::new(keys.iter().map(|key| (*key, "")));
         // Of an interrupted sweep what it has, and one cell that says so: a map may have a million.
         let (done, missing): (Vec<usize>, Vec<usize>) =
             (0..self.sweep.len()).partition(|index| self.cell(*index).is_some());
         let shown = done.into_iter().chain(missing.into_iter().take(1));
-        table.extend(shown.map(|index| self.cells().record(index, self.cell(index))));
+        table.extend(shown.map(|index| {
+            let record = self.cells().record(index, self.cell(index));
+            record.into_iter().chain(names(index)).collect()
+        }));
         table
+    }
+
+    /// The launchers that run the plan on which a tuned cell settled; `None` where none is possible.
+    fn names(&self, index: usize) -> Option<Vec<&'static str>> {
+        let Some(search::Cell::Possible { choice, .. }) = self.cell(index) else { return None };
+        let mut scenario = self.sweep.untuned(index).ok()?;
+        choice.apply(&mut scenario);
+        Some((self.runs_in.names)(&scenario))
     }
 
     /// As a table: x across, y down, and a legend under it.
@@ -185,7 +202,9 @@ impl SweepReport<'_> {
             self.fitting().reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
         let [across, down] =
             self.cells().place(index).map(|(axis, value)| format!("{} {}", axis.word(), shown(axis, value)));
-        Some(format!("best: {} at {across}, {down}\n", significant(value, 3)))
+        let names = self.sweep.tune.then(|| self.names(index)).flatten();
+        let runs = names.map_or_else(String::new, |names| format!(", runs in {}", RunsIn::joined(&names)));
+        Some(format!("best: {} at {across}, {down}{runs}\n", significant(value, 3)))
     }
 }
 
@@ -204,29 +223,37 @@ impl SweepCells<'_> {
         self.metric.mapped(summary, self.sweep, index)
     }
 
-    fn record(&self, index: usize, cell: Option<&search::Cell>) -> Vec<TableCell> {
-        let [x, y] = self.place(index).map(|(axis, value)| TableCell::new(shown(axis, value), json!(value)));
-        let figure = cell.and_then(|cell| self.value(index, cell));
-        let fits = cell.map(search::Cell::fits);
-        let choice = match cell {
-            Some(search::Cell::Possible { choice, .. }) => Some(choice),
-            _ => None,
+    fn record(&self, index: usize, cell: Option<&search::Cell>) -> [TableCell; KEYS.len()] {
+        let [x, y] = self.place(index).map(|(axis, value)| {
+            // Of a switch alone CSV has what people read.
+            let is_switch = matches!(value, scenario::Value::Switch(_));
+            TableCell::new(if is_switch { shown(axis, value) } else { String::new() }, json!(value))
+        });
+        let (found, choice) = match cell {
+            Some(search::Cell::Possible { summary, choice }) => {
+                (self.sweep.untuned(index).ok().map(|scenario| (summary, scenario)), Some(choice))
+            }
+            _ => (None, None),
         };
-        let choice = [
-            json!(choice.map(|choice| choice.micro_batch)),
-            json!(choice.map(|choice| choice.recompute.to_string())),
-            json!(choice.map(|choice| choice.accumulate)),
-            json!(cell.and_then(|cell| self.sequences(index, cell))),
-        ];
-        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
-        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
-    }
-
-    /// The sequences of a step of a cell, all devices together.
-    fn sequences(&self, index: usize, cell: &search::Cell) -> Option<u64> {
-        let search::Cell::Possible { summary, .. } = cell else { return None };
-        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
-        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
+        let figure = found.as_ref().and_then(|(summary, scenario)| self.metric.finite(summary, scenario));
+        // Of a step, all devices together.
+        let sequences = found
+            .as_ref()
+            .map(|(summary, scenario)| (summary.tokens_per_step / f64::from(scenario.plan.sequence)).round() as u64);
+        let fits = cell.map(search::Cell::fits);
+        let of = |value: Value| TableCell::new("", value);
+        [
+            x,
+            y,
+            of(json!(self.metric.word())),
+            of(json!(figure)),
+            of(json!(fits)),
+            of(json!(reason(cell))),
+            of(json!(choice.map(|choice| choice.micro_batch))),
+            of(json!(choice.map(|choice| choice.recompute.to_string()))),
+            of(json!(choice.map(|choice| choice.accumulate))),
+            of(json!(sequences)),
+        ]
     }
 
     /// The values of a cell's column and row.

@@ -173,6 +173,7 @@ fn json_says_what_the_evaluation_says() {
 #[test]
 fn a_price_and_a_power_make_money_and_energy() {
     let mut scenario = scenario();
+    Arc::make_mut(&mut scenario.cluster).watts_per_device = None;
     let evaluation = evaluation(&scenario);
     let plain = json_of(&scenario, &evaluation);
     let with_failures = ["goodput", "days_with_failures", "cost_with_failures", "energy_with_failures_j", "checkpoint"];
@@ -391,10 +392,13 @@ fn cells(sweep: &Sweep) -> Vec<Option<Cell>> {
     ]
 }
 
+/// Launchers that know no plan.
+const NOWHERE: RunsIn = RunsIn { names: |_| Vec::new(), missing: |_| None };
+
 #[test]
 fn a_map_as_csv_has_the_header_of_the_contract() {
     let sweep = sweep();
-    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells(&sweep) };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells(&sweep), runs_in: NOWHERE };
     let lines = [
         "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch",
         "1,node,throughput,571,true,,4,full,2,256",
@@ -409,24 +413,24 @@ fn a_map_as_csv_has_the_header_of_the_contract() {
 fn a_map_as_text_marks_what_has_no_figure() {
     let sweep = sweep();
     let mut cells = cells(&sweep);
-    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells, runs_in: NOWHERE };
     insta::assert_snapshot!(report.text());
     cells[3] = cells[0].clone();
-    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells, runs_in: NOWHERE };
     assert!(!report.partial() && !report.text().contains("partial"));
 }
 
 #[test]
 fn a_map_as_json_says_whether_it_is_whole() {
     let sweep = sweep();
-    let report = SweepReport { sweep: &sweep, metric: Figure::Mfu, cells: &cells(&sweep) };
+    let report = SweepReport { sweep: &sweep, metric: Figure::Mfu, cells: &cells(&sweep), runs_in: NOWHERE };
     let json: Value = serde_json::from_str(&report.json()).expect("JSON");
     assert_eq!((&json["format"], &json["partial"], &json["metric"]), (&json!(1), &json!(true), &json!("mfu")));
     assert_eq!(json["x"], json!({ "axis": "nodes", "values": [1, 2] }));
     assert_eq!(json["y"], json!({ "axis": "shard", "values": ["node", 16] }));
     let first = json!({
         "x": 1, "y": "node", "value": 50.0, "fits": true, "reason": null,
-        "micro_batch": 4, "recompute": "full", "accumulate": 2, "global_batch": 256,
+        "micro_batch": 4, "recompute": "full", "accumulate": 2, "global_batch": 256, "runs_in": [],
     });
     assert_eq!(json["cells"][0], first);
     assert_eq!(json["cells"].as_array().map(Vec::len), Some(4));

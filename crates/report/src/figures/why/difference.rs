@@ -177,6 +177,21 @@ pub fn verdicts(sides: &[Side]) -> Option<String> {
     (sides.len() > 2).then(|| parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
+/// What of energy and failures is not known of which scenarios, and what their clusters' files do not state: `energy of A and
+/// B: watts_per_device is not stated`.
+pub fn unknown(sides: &[Side]) -> Option<String> {
+    let lacking = |figure: Figure| {
+        let lacks = sides.iter().filter_map(|side| Some((figure.lacks(side.scenario)?.field, side.name)));
+        let lacks: Vec<(String, &str)> = lacks.collect();
+        let (field, _) = lacks.first()?;
+        let names: Vec<&str> = lacks.iter().map(|(_, name)| *name).collect();
+        let of = if names.len() < sides.len() { format!(" of {}", names.join(", ")) } else { String::new() };
+        Some(format!("{}{of}: {} is not stated", figure.label(), field.trim_start_matches("cluster.")))
+    };
+    let parts: Vec<String> = [Figure::Energy, Figure::DaysWithFailures].into_iter().filter_map(lacking).collect();
+    (!parts.is_empty()).then(|| format!("not known: {}", parts.join("; ")))
+}
+
 /// How a term differs: `210 ms less exposed on the system level`.
 fn in_words(term: &Term) -> String {
     let time = if term.longer < Seconds::ZERO { -term.longer } else { term.longer };

@@ -100,9 +100,14 @@ impl SearchReport<'_> {
         if let Some((gain, FoundPlan { scenario, summary, .. })) = self.gain() {
             let (gain, memory) = (signed(gain), summary.memory.peak);
             let (tokens, plan) = (thousands(summary.tokens_per_s()), plan_words(&scenario.plan));
+            let written = if self.writes_operators() {
+                "and what --out writes"
+            } else {
+                "not what every launcher of the first runs"
+            };
             lines.line(&format!(
                 "better than all of these with each operator's state where it does best, {plan}: {tokens} tokens/s \
-                     ({gain}) at {memory}; in JSON as per_operator, and what --out writes"
+                     ({gain}) at {memory}; in JSON as per_operator, {written}"
             ));
         }
         for command in self.commands.iter().take(1).flatten() {
