@@ -139,10 +139,10 @@ fn what_a_plan_cannot_say_is_refused_with_field_value_and_way_out() {
     let cpu = "distributed_type: MULTI_CPU\nnum_processes: 8\n";
     assert_contains(&refusal("cpu.yaml", cpu), &["distributed_type", "'MULTI_CPU'"]);
     let script = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --micro-batch-size $MBS \
-                  --vocab-size 1000 --seq-length 64 --account-for-loss-in-pipeline-split\n";
+                  --vocab-size 1000 --seq-length 64 --moe-use-upcycling\n";
     assert_contains(
         &refusal("run.sh", script),
-        &["--micro-batch-size", "'$MBS' is set outside the file", "--account-for-loss"],
+        &["--micro-batch-size", "'$MBS' is set outside the file", "--moe-use-upcycling"],
     );
 }
 

@@ -200,6 +200,10 @@ pub struct Stack {
     /// and not a part of every expert.
     #[serde(default)]
     pub whole_experts: bool,
+    /// Whether experts run one after the other in a loop of Python, as in transformers before 5.0: what is timed are grouped
+    /// products, which take a fraction of that.
+    #[serde(default)]
+    pub loops_experts: bool,
     /// Formats in which products of fewer than 16 bits exchange tokens with experts; absent: the format of the activations,
     /// which is Megatron-LM's way (`megatron/core/transformer/moe/token_dispatcher.py`).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -161,6 +161,7 @@ pub fn ideal() -> Stack {
         cached_exchanges: 0.0,
         live_parameters: None,
         whole_experts: false,
+        loops_experts: false,
         dispatch_format: None,
         router_format: None,
         balanced_context: false,

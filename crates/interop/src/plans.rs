@@ -20,6 +20,7 @@ mod sbatch;
 mod script;
 mod settings;
 mod settle;
+mod stages;
 mod table;
 mod tool;
 mod torchtitan;
@@ -146,7 +147,8 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
         return Ok(vec![(PlanTarget::Megatron, megatron::from_log(name, text))]);
     }
     if let Some(tool) = PlanTarget::of_settings(&settings) {
-        return Ok(vec![(programs::tool_of(tool, &mut settings), settings)]);
+        let on_megatron = tool == PlanTarget::Trainer && programs::has_degrees(&mut settings);
+        return Ok(vec![(if on_megatron { PlanTarget::Megatron } else { tool }, settings)]);
     }
     if let Some(read) = commands::launched(name, text) {
         return Ok(read);
@@ -231,12 +233,11 @@ fn judge_unknown(draft: &mut PlanDraft) {
             None if is_known(&name) => Some("is a setting of another tool, and not known here".to_owned()),
             None => None,
         };
-        match why {
-            Some(why) => draft.cannot(&setting, &why, HARMLESS),
-            None => {
-                draft.report.doubt(&setting.place);
-                draft.doubted.push((name, setting));
-            }
+        if let Some(why) = why {
+            draft.cannot(&setting, &why, HARMLESS);
+        } else {
+            draft.report.doubt(&setting.place);
+            draft.doubted.push((name, setting));
         }
     }
 }

@@ -96,6 +96,8 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 pub enum Unmeasured {
     /// Settings that an import did not understand: whatever else a scenario says, these may change it.
     Unknown,
+    /// Experts that run one after the other, though they are timed as grouped products.
+    ExpertLoop,
     /// Mixtures of experts, on an architecture of which every row is of a dense model.
     Experts,
     /// Mixers that keep a state in place of attention: every row has attention in all layers.
@@ -123,6 +125,7 @@ impl Unmeasured {
     fn is_in(self, scenario: &Scenario) -> bool {
         match self {
             Self::Unknown => !scenario.unknown.is_empty(),
+            Self::ExpertLoop => scenario.model.experts.is_some() && scenario.stack.loops_experts,
             Self::Experts => scenario.model.experts.is_some() && unserved(scenario),
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::SparseAttention => scenario.model.indexer.is_some(),

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnknownSetting {
-    /// The tool whose file it stands in.
+    /// Whose settings they are, as imports name the tool.
     pub tool: String,
-    /// The file.
+    /// Which of the files that were imported has it.
     pub file: String,
     /// Its line, from 1; 0 where the file has none.
     #[serde(default)]
     pub line: u32,
-    /// The setting's name.
+    /// How the tool calls it, with the objects around it before dots.
     pub key: String,
-    /// What it is set to.
+    /// The text that it is set to, cut where it is long.
     #[serde(default)]
     pub value: String,
 }

@@ -18,6 +18,7 @@ const ACTIVE: [&str; 3] = ["num_experts_per_tok", "num_experts_per_token", "top_
 const SHARED: [&str; 2] = ["n_shared_experts", "num_shared_experts"];
 
 /// Experts' MLPs beside those of layers without experts.
+#[derive(Clone, Copy)]
 struct Widths {
     /// Inside an expert.
     expert: u32,

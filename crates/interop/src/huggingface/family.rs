@@ -253,7 +253,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 54] = [
+static FAMILIES: [Family; 54] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },

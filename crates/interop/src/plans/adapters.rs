@@ -6,7 +6,7 @@ use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
-use super::programs::{self, Program};
+use super::programs::{self, KnownProgram};
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, only};
 use super::writer::{Line, PlanWriter};
@@ -125,7 +125,7 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 }
 
 /// Reads what is trained, and how the rest is kept.
-pub fn read(settings: &mut ToolSettings, program: &Program, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut PlanDraft) {
     let frozen = quantised(settings, draft);
     // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
     let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()));
@@ -232,7 +232,7 @@ pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         match name {
             name if name.contains("lm_eval") => draft.report.ignore(&plugins.place, "evaluation is no part of a step"),
             name if losses.iter().any(|loss| name.contains(loss)) => {
-                draft.cannot(&one, "computes the loss without whole logits", LOSS)
+                draft.cannot(&one, "computes the loss without whole logits", LOSS);
             }
             _ => draft.cannot(&one, "is code that trains as no plan can say", "give the run without it"),
         }

@@ -3,11 +3,12 @@
 //! Not for the shell ([`super::script`]), nor for what any option means.
 
 use super::launcher::{self, LaunchCommand};
+use super::programs::{self, StartedTool};
 use super::script::{ShellCommand, ShellScript};
 use super::settings::ToolSettings;
 use super::tool::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
-use super::{accelerate, adapters, megatron, programs, torchtitan, torchtune, trainer};
+use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer};
 
 /// Programs that are known by their flags.
 const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
@@ -89,6 +90,11 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     let by_words = || programs::start(words).map(|(program, command, at)| (program.tool, command, at));
     let of_module = || programs::start_of_module(&name, at);
     if let Some((tool, command, at)) = by_words().or_else(|| programs::other_stage(words)).or_else(of_module) {
+        let tool = match tool {
+            StartedTool::Trainer => PlanTarget::Trainer,
+            StartedTool::Megatron => PlanTarget::Megatron,
+            StartedTool::Torchtune => PlanTarget::Torchtune,
+        };
         return sure(tool, at, &command);
     }
     let own = options(&words[at..]);

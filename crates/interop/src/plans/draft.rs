@@ -14,8 +14,8 @@ use shardscope_engine::scenario::{Field, Value};
 use super::PlanWishes;
 use super::free_layers::FreeLayers;
 use super::harmless::HarmlessNames;
-use super::megatron::UnevenStages;
 use super::settings::Setting;
+use super::stages::UnevenStages;
 
 /// Fields as they are found, with what is wrong.
 #[derive(Debug, Default)]

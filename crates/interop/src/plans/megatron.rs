@@ -4,7 +4,6 @@
 
 mod parts;
 mod shape;
-mod stages;
 mod write;
 
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
@@ -20,10 +19,10 @@ use super::draft::PlanDraft;
 use super::harmless;
 use super::programs;
 use super::settings::{Setting, ToolSettings};
+use super::stages::{self, UnevenStages};
 use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, nothing, number, only, words};
 use super::words::KnownFlags;
 
-pub(crate) use stages::UnevenStages;
 pub(crate) use write::{TABLE, VERSIONS};
 
 pub use write::{script as write, text};
@@ -81,7 +80,6 @@ const KEYS: &[ToolKey] = &[
     only("tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("expert_tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("use_torch_optimizer_for_cpu_offload", OFF, "the stack says how fast the host updates"),
-    number("gradient_accumulation_steps", Field::Accumulate),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
@@ -180,6 +178,10 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
         read_name(settings, draft);
     } else {
         shape::read(settings, draft);
+    }
+    // LLaMA-Factory's, of the Trainer's settings.
+    if let Some(steps) = settings.take("gradient_accumulation_steps") {
+        draft.read(Field::Accumulate, &steps.text, &steps.place);
     }
     adapters::read(settings, program, draft);
     if draft.value(Field::Train).is_some_and(|train| *train != TrainMethod::Full.into()) {

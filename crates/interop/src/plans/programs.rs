@@ -12,12 +12,11 @@ use shardscope_engine::scenario::Field;
 use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, only};
-use super::tool::PlanTarget;
 use super::words::{CONFIG, is_python, position};
 
 use list::{OTHER_STAGE_WORDS, OTHER_STAGES, PROGRAMS, QUERIES_AND_VALUES, TRAINED_WORDS, UNTRAINED_WORDS};
 
-pub(super) use list::{KeepsLoaded, MEGATRON, OTHER, Program, TORCHTUNE, TRAINER};
+pub(super) use list::{KeepsLoaded, KnownProgram, MEGATRON, OTHER, StartedTool, TORCHTUNE, TRAINER};
 
 /// The setting that says what is trained for, which is LLaMA-Factory's.
 const STAGE: &str = "stage";
@@ -35,7 +34,7 @@ const ON_MEGATRON: &str = "LLaMA-Factory on Megatron";
 const STARTED: &str = "started by";
 
 /// The words that start one of them, whose arguments these are, and the place behind them.
-pub fn start(words: &[String]) -> Option<(&'static Program, String, usize)> {
+pub fn start(words: &[String]) -> Option<(&'static KnownProgram, String, usize)> {
     PROGRAMS.iter().find_map(|program| {
         let found = program.commands.iter().find_map(|command| Some((command.join(" "), position(words, command)?)));
         found.map(|(command, at)| (program, command, at))
@@ -43,22 +42,22 @@ pub fn start(words: &[String]) -> Option<(&'static Program, String, usize)> {
 }
 
 /// The words that start a stage which is no plain training, and the place behind them.
-pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
+pub fn other_stage(words: &[String]) -> Option<(StartedTool, String, usize)> {
     let at = words.windows(2).position(|pair| {
         OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
     })?;
-    let tool = if words[at] == "megatron" { PlanTarget::Megatron } else { PlanTarget::Trainer };
+    let tool = if words[at] == "megatron" { StartedTool::Megatron } else { StartedTool::Trainer };
     Some((tool, words[at..at + 2].join(" "), at + 2))
 }
 
 /// The same where a module does.
-pub fn start_of_module(module: &str, at: usize) -> Option<(PlanTarget, String, usize)> {
-    (module == "axolotl.cli.train").then(|| (PlanTarget::Trainer, "axolotl train".to_owned(), at))
+pub fn start_of_module(module: &str, at: usize) -> Option<(StartedTool, String, usize)> {
+    (module == "axolotl.cli.train").then(|| (StartedTool::Trainer, "axolotl train".to_owned(), at))
 }
 
 /// A program by its name, or by the words that start it.
-fn called(name: &str) -> Option<&'static Program> {
-    let is_called = |program: &&Program| {
+fn called(name: &str) -> Option<&'static KnownProgram> {
+    let is_called = |program: &&KnownProgram| {
         program.name == name || program.commands.iter().any(|command| name.split(' ').eq(command.iter().copied()))
     };
     PROGRAMS.iter().find(is_called)
@@ -95,14 +94,13 @@ pub fn note_program(settings: &mut ToolSettings, program: &str) {
     settings.put(STARTED, program, program);
 }
 
-/// The tool whose settings a file of the Trainer's has, where a program takes those of two tools in one file.
-pub fn tool_of(tool: PlanTarget, settings: &mut ToolSettings) -> PlanTarget {
-    let with_degrees = tool == PlanTarget::Trainer && DEGREES.iter().any(|degree| settings.has(degree));
-    if with_degrees {
+/// Whether a file of the Trainer's has Megatron-LM's degrees too, as the program has that takes both.
+pub fn has_degrees(settings: &mut ToolSettings) -> bool {
+    let has = DEGREES.iter().any(|degree| settings.has(degree));
+    if has {
         note_program(settings, ON_MEGATRON);
-        return PlanTarget::Megatron;
     }
-    tool
+    has
 }
 
 /// Whether a file is of LLaMA-Factory on Megatron, which a script does not say of itself.
@@ -135,9 +133,14 @@ pub fn is_started(settings: &ToolSettings, name: &str) -> bool {
 
 /// The program that arguments are of, with its settings made and its defaults assumed; of several programs of a tool the
 /// `usual` one where nothing tells.
-pub fn take_defaults(settings: &mut ToolSettings, usual: &'static Program, draft: &mut PlanDraft) -> &'static Program {
+pub fn take_defaults(
+    settings: &mut ToolSettings,
+    usual: &'static KnownProgram,
+    draft: &mut PlanDraft,
+) -> &'static KnownProgram {
     let started = settings.take(STARTED);
-    let has_key = |program: &&Program| program.tool == usual.tool && program.keys.iter().any(|key| settings.has(key));
+    let has_key =
+        |program: &&KnownProgram| program.tool == usual.tool && program.keys.iter().any(|key| settings.has(key));
     let known = started.and_then(|started| called(&started.text)).filter(|program| program.tool == usual.tool);
     let program = known.or_else(|| PROGRAMS.iter().find(has_key)).unwrap_or(usual);
     for (own, name) in program.names {
@@ -191,7 +194,7 @@ const OTHER_TRAINING: &[ToolKey] = &[
 
 const ONE_MODEL: &str = "a plan trains one model, and runs no other beside it";
 
-impl Program {
+impl KnownProgram {
     /// What assumptions say of its defaults.
     pub fn default(&self) -> String {
         format!("{}'s default", self.name)

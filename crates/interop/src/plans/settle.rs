@@ -62,7 +62,7 @@ fn settle_layers(scenario: &Scenario, draft: &mut PlanDraft) {
         match uneven.layers(all, ranks, each) {
             Some(layers) => draft.take(Field::StageLayers, StageSizes::Layers(layers), &place),
             None => {
-                draft.refuse(&place, format!("{all} layers do not divide so over {ranks} ranks"), Field::StageLayers)
+                draft.refuse(&place, format!("{all} layers do not divide so over {ranks} ranks"), Field::StageLayers);
             }
         }
     }

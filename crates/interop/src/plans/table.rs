@@ -155,7 +155,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
         Means::Words(field, _) if unset => draft.read(field, text, place),
         Means::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
         Means::Only(..) | Means::Except(..) if unset => {
-            draft.cannot(setting, "is set outside the file", "set it in the file")
+            draft.cannot(setting, "is set outside the file", "set it in the file");
         }
         Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
         Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),

@@ -13,7 +13,7 @@ use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
 use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO};
-use super::programs::{self, KeepsLoaded, Program};
+use super::programs::{self, KeepsLoaded, KnownProgram};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, except, nothing, number, only,
@@ -331,7 +331,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
 
 /// Whether weights that are loaded in 16 bits are trained as they are; `kept` says of which programs that holds under how the
 /// state is sharded.
-fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &Program, draft: &mut PlanDraft) {
+fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgram, draft: &mut PlanDraft) {
     let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
     let Some(dtype) = dtype else {
         let halves = draft.value(Field::Precision).and_then(Value::get::<Precision>) != Some(Precision::Fp32);

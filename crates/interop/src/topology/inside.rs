@@ -44,7 +44,7 @@ fn node(cluster: &mut Cluster) -> Option<&mut Level> {
 const PACKAGE: &str = "package";
 
 /// Takes bridges between cards out where a file shows that there are none: one card has none, nor do cards that do not divide
-/// into bridged ones, nor those whose matrix shows PCIe alone.
+/// into bridged ones, nor those whose matrix shows `PCIe` alone.
 fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
     let bridged = package(cluster);
     let apart = facts.devices.iter().find(|devices| devices.value > 0 && !devices.value.is_multiple_of(bridged));

@@ -407,7 +407,7 @@ fn names_of_drivers_and_schedulers() {
     assert!(refusal("GPU 0: NVIDIA GeForce RTX 3090 Ti (UUID: G)\n", whole()).contains("no preset has"));
 }
 
-/// Four RTX A6000 whose matrix shows bridges keep their pairs; with PCIe alone, and of three cards, there are none.
+/// Four RTX A6000 whose matrix shows bridges keep their pairs; with `PCIe` alone, and of three cards, there are none.
 #[test]
 fn bridges_between_cards_are_an_option() {
     let cards = |count: usize| "GPU 0: NVIDIA RTX A6000 (UUID: G)\n".repeat(count);
@@ -422,7 +422,7 @@ fn bridges_between_cards_are_an_option() {
     assert_eq!(levels(&pcie), [level("node", Some(4)), level("system", None)]);
 }
 
-/// `amd-smi` of ROCm 6.4 and later (ROCm/rocm-systems, pull request 7372): four devices that XGMI joins, and what `static` says.
+/// `amd-smi` of `ROCm` 6.4 and later (`ROCm/rocm-systems`, pull request 7372): four devices that XGMI joins, and what `static` says.
 #[test]
 fn amd_smi_lists_devices_and_links() {
     let places = ["0000:05:00.0", "0000:26:00.0", "0000:46:00.0", "0000:65:00.0"];

@@ -11,11 +11,11 @@ use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
 use super::super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, Shards, ToolTable, sums_each_micro_batch};
+use super::super::stages::write_layout;
 use super::super::writer::{Line, PlanWriter};
 use super::super::written::{Head, Ranks, options};
 use super::parts;
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV, OUTPUT_GATE, QKV_BIAS, QKV_BIASES};
-use super::stages::write_layout;
 use super::{
     CAPACITY, CAPACITY_FILLED, COMBINED_BACK, COPIES, DISPATCHED, DISPATCHER, DISPATCHER_BACKEND, FLEXIBLE, GLOBAL,
     GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, LAYOUT, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
@@ -151,9 +151,7 @@ fn positions(asked: &AskedPlan<'_>) -> u32 {
 pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     let mut lines = of_model(&writer.scenario.model);
     lines.extend(writer.lines(KEYS));
-    // Names of relatives, which Megatron-LM itself does not have.
-    lines.retain(|line| !["cpu_optimizer", "gradient_accumulation_steps"].contains(&line.name.as_str()));
-    lines.retain(|line| line.name != ON_HOST || line.value == true);
+    lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
     }

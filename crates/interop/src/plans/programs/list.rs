@@ -7,15 +7,14 @@ use shardscope_engine::plan::{LoraTarget, LoraTargets, Optimizer, Precision, Rec
 use shardscope_engine::scenario::{Field, Value};
 
 use super::super::harmless;
-use super::super::tool::PlanTarget;
 
 /// A program that starts a tool, known by the words that start it or by a key that it alone has.
 #[derive(Debug)]
-pub(in super::super) struct Program {
+pub(in super::super) struct KnownProgram {
     /// As reports name it.
     pub name: &'static str,
     /// The tool whose arguments it takes.
-    pub tool: PlanTarget,
+    pub tool: StartedTool,
     /// Words that start it, one behind the other, in each of its forms.
     pub commands: &'static [&'static [&'static str]],
     /// Keys that it alone has.
@@ -42,6 +41,17 @@ pub(in super::super) struct Program {
     pub fewest_sequences: Option<u32>,
 }
 
+/// Tools that programs start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum StartedTool {
+    /// Hugging Face's Trainer.
+    Trainer,
+    /// Megatron-LM.
+    Megatron,
+    /// torchtune's recipes.
+    Torchtune,
+}
+
 /// Where weights that a program loads in 16 bits stay without a copy in fp32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum KeepsLoaded {
@@ -56,10 +66,10 @@ pub(in super::super) enum KeepsLoaded {
 pub(super) const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTarget::Query).with(LoraTarget::Value);
 
 /// The Trainer, and what it trains where nobody says more: PEFT's defaults of Llama, and TRL's of a rank.
-pub(in super::super) const TRAINER: Program = Program {
+pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     // src/transformers/training_args.py of huggingface/transformers 5.24.
     name: "the Trainer",
-    tool: PlanTarget::Trainer,
+    tool: StartedTool::Trainer,
     commands: &[],
     keys: &[],
     names: &[],
@@ -79,26 +89,26 @@ pub(in super::super) const TRAINER: Program = Program {
 };
 
 /// Any other program that starts the Trainer.
-pub(in super::super) const OTHER: Program = Program { name: "TRL", defaults: &[], ..TRAINER };
+pub(in super::super) const OTHER: KnownProgram = KnownProgram { name: "TRL", defaults: &[], ..TRAINER };
 
-/// torchtune's recipes: recipes/full_finetune_distributed.py of pytorch/torchtune 0.7.
-pub(in super::super) const TORCHTUNE: Program = Program {
+/// torchtune's recipes: `recipes/full_finetune_distributed.py` of pytorch/torchtune 0.7.
+pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
     name: "torchtune",
-    tool: PlanTarget::Torchtune,
+    tool: StartedTool::Torchtune,
     defaults: &[(Field::Accumulate, Value::Count(1)), (Field::Recompute, Value::Recompute(Recompute::None))],
     adapters: (8, LoraTargets::NONE),
     ..TRAINER
 };
 
 /// A script of Megatron-LM's own: megatron/training/arguments.py of core 0.16.
-pub(in super::super) const MEGATRON: Program =
-    Program { name: "Megatron-LM", tool: PlanTarget::Megatron, names_model: false, defaults: &[], ..TRAINER };
+pub(in super::super) const MEGATRON: KnownProgram =
+    KnownProgram { name: "Megatron-LM", tool: StartedTool::Megatron, names_model: false, defaults: &[], ..TRAINER };
 
-pub(super) const PROGRAMS: &[Program] = &[
+pub(super) const PROGRAMS: &[KnownProgram] = &[
     // src/llamafactory/train/mca of hiyouga/LLaMA-Factory 0.9: arguments of the Trainer and of Megatron-LM in one file.
-    Program {
+    KnownProgram {
         name: "LLaMA-Factory on Megatron",
-        tool: PlanTarget::Megatron,
+        tool: StartedTool::Megatron,
         keys: &[],
         names: &[("cutoff_len", "seq_length"), ("per_device_train_batch_size", "micro_batch_size")],
         names_model: true,
@@ -107,7 +117,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..MEGATRON
     },
     // src/llamafactory/hparams and model/model_utils/checkpointing.py of hiyouga/LLaMA-Factory 0.9.
-    Program {
+    KnownProgram {
         name: "LLaMA-Factory",
         commands: &[&["llamafactory-cli", "train"]],
         keys: &["finetuning_type"],
@@ -120,9 +130,9 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // swift/megatron/arguments/megatron_args.py of modelscope/ms-swift 4, whose precision is that of the model.
-    Program {
+    KnownProgram {
         name: "Megatron-SWIFT",
-        tool: PlanTarget::Megatron,
+        tool: StartedTool::Megatron,
         commands: &[&["megatron", "sft"], &["megatron", "pt"]],
         names: &[("max_length", "seq_length")],
         names_model: true,
@@ -140,7 +150,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..MEGATRON
     },
     // docs/source_en/Instruction/Command-line-parameters.md and swift/trainers/arguments.py of modelscope/ms-swift 3.
-    Program {
+    KnownProgram {
         name: "ms-swift",
         commands: &[&["swift", "sft"], &["swift", "pt"]],
         keys: &["train_type", "tuner_type", "sft_type"],
@@ -157,7 +167,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // qlora.py of artidoro/qlora.
-    Program {
+    KnownProgram {
         name: "qlora.py",
         keys: &["source_max_len", "target_max_len"],
         defaults: &[
@@ -172,7 +182,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // llava/train/train.py of haotian-liu/LLaVA.
-    Program {
+    KnownProgram {
         name: "LLaVA",
         keys: &["lora_enable"],
         defaults: &[(Field::Sequence, Value::Count(512))],
@@ -180,10 +190,10 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // examples/sft of huggingface/peft.
-    Program { name: "PEFT's example", keys: &["use_peft_lora"], adapters: (64, LoraTargets::ALL), ..OTHER },
+    KnownProgram { name: "PEFT's example", keys: &["use_peft_lora"], adapters: (64, LoraTargets::ALL), ..OTHER },
     // src/axolotl/loaders/model.py of axolotl-ai-cloud/axolotl 0.12, which loads weights in `torch_dtype`, and
     // src/axolotl/monkeypatch/accelerate/fsdp2.py, which shards them as they are.
-    Program {
+    KnownProgram {
         name: "axolotl",
         commands: &[&["axolotl", "train"]],
         keys: &["base_model"],
@@ -199,7 +209,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.
-    Program {
+    KnownProgram {
         name: "DeepSpeed-Chat",
         keys: &["zero_stage"],
         defaults: &[
@@ -211,7 +221,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..OTHER
     },
     // trl/trainer/sft_config.py of huggingface/trl since 0.20.
-    Program {
+    KnownProgram {
         commands: &[&["trl", "sft"]],
         keys: &["use_peft", "accelerate_config", "packing_strategy", "assistant_only_loss", "completion_only_loss"],
         defaults: &[

@@ -100,6 +100,11 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
     let architecture = printable(&scenario.cluster.device.architecture);
     let why = match part {
         Unmeasured::Unknown => not_understood(scenario),
+        Unmeasured::ExpertLoop => {
+            "this stack runs experts one after the other, and ZeRO-3 gathers the weights of each: they are timed as grouped products, \
+             and runs have taken 5 to 27 times as long (QwenLM/Qwen3, issue 736)"
+                .to_owned()
+        }
         Unmeasured::Experts => format!("no run with experts on {architecture} was measured"),
         Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
             return "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"

@@ -48,7 +48,7 @@ fn divided(layers: u32, over: u32) -> Option<u32> {
 const LONGEST: usize = 1 << 16;
 
 /// Layers of each stage of a layout: `Et*7|(t*8|)*2t*7L` has four stages, with E for the embedding, L for the loss, m for layers
-/// of further tokens and t for the others (megatron/core/transformer/pipeline_parallel_layer_layout.py).
+/// of further tokens and t for the others (`pipeline_parallel_layer_layout.py`).
 pub(crate) fn read_layout(text: &str) -> Option<Vec<u32>> {
     let plain: String = text.chars().filter(|c| !matches!(c, ',' | ' ' | '"' | '\'')).collect();
     let whole = written_out(&plain)?;
