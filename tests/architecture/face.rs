@@ -28,15 +28,9 @@ fn the_engine_shows_these_items() {
     let mut text = String::new();
     for (path, Shown { kind, parts }) in &found {
         let parts = parts.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-        writeln!(
-            text,
-            "{} {}",
-            format!("{kind} {path}:").trim_end_matches(if parts.is_empty() { ":" } else { "\0" }),
-            parts
-        )
-        .unwrap();
+        let colon = if parts.is_empty() { "" } else { ": " };
+        writeln!(text, "{kind} {path}{colon}{parts}").unwrap();
     }
-    let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(format!("{} items\n{text}", found.len()));
 }
 
@@ -53,13 +47,12 @@ fn add(items: Vec<Item>, folder: &Path, path: &[String], modules: &mut Modules) 
         let Item::Mod(module) = item else { continue };
         let name = module.ident.to_string();
         let (inner, below) = ([path, std::slice::from_ref(&name)].concat(), folder.join(&name));
-        match &module.content {
-            Some((_, items)) => add(items.clone(), &below, &inner, modules),
-            None => {
-                let files: [PathBuf; 2] = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
-                let file = files.iter().find(|file| file.exists()).unwrap();
-                read(file, &below, &inner, modules);
-            }
+        if let Some((_, items)) = &module.content {
+            add(items.clone(), &below, &inner, modules);
+        } else {
+            let files: [PathBuf; 2] = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
+            let file = files.iter().find(|file| file.exists()).unwrap();
+            read(file, &below, &inner, modules);
         }
     }
     modules.insert(path.to_vec(), items);
@@ -104,7 +97,7 @@ fn show(
             }
             Item::Use(item) if is_public(&item.vis) => {
                 for (name, path) in leaves(&item.tree, Vec::new()) {
-                    let Some(path) = resolve(modules, module, path) else { continue };
+                    let Some(path) = resolve(modules, module, &path) else { continue };
                     if name == "*" {
                         show(modules, &path, at, been, found);
                     } else if modules.contains_key(&path) {
@@ -112,7 +105,9 @@ fn show(
                     } else if let Some((original, parent)) = path.split_last() {
                         let of = |item: &&Item| named(item).is_some_and(|(ident, _, _)| ident == *original);
                         let item = modules.get(parent).into_iter().flatten().find(of);
-                        item.into_iter().for_each(|item| enter(modules, item, &name, at, found));
+                        if let Some(item) = item {
+                            enter(modules, item, &name, at, found);
+                        }
                     }
                 }
             }
@@ -206,13 +201,13 @@ fn leaves(tree: &UseTree, mut path: Vec<String>) -> Vec<(String, Vec<String>)> {
 }
 
 /// A path from the root of the crate, followed through other `use`s; `None` for another crate's.
-fn resolve(modules: &Modules, module: &[String], path: Vec<String>) -> Option<Vec<String>> {
+fn resolve(modules: &Modules, module: &[String], path: &[String]) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     let full = match first.as_str() {
         "crate" => rest.to_vec(),
         "self" => [module, rest].concat(),
-        "super" => return resolve(modules, &module[..module.len() - 1], [&["self".to_owned()], rest].concat()),
-        _ => [module, &path].concat(),
+        "super" => return resolve(modules, &module[..module.len() - 1], &[&["self".to_owned()], rest].concat()),
+        _ => [module, path].concat(),
     };
     if modules.contains_key(&full) {
         return Some(full);
@@ -224,5 +219,5 @@ fn resolve(modules: &Modules, module: &[String], path: Vec<String>) -> Option<Ve
     }
     let again = items.iter().filter_map(|item| if let Item::Use(item) = item { Some(item) } else { None });
     let (_, path) = again.flat_map(|item| leaves(&item.tree, Vec::new())).find(|(given, _)| given == name)?;
-    resolve(modules, parent, path)
+    resolve(modules, parent, &path)
 }
