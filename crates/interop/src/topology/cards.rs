@@ -105,7 +105,7 @@ impl Card {
 /// A preset, and its device's name as one.
 #[derive(Debug)]
 pub(super) struct KnownCard {
-    /// The preset.
+    /// By this id the library has its preset.
     pub id: String,
     card: Card,
     cluster: Arc<Cluster>,
