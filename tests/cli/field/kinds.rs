@@ -64,7 +64,7 @@ fn a_loss_without_whole_logits_is_refused_by_name() {
     imported(&[("q.yaml", &yaml("lm_eval.LMEvalPlugin"))], &format!("{flags} --strict"));
 }
 
-/// ms-swift's example of Qwen3-30B-A3B on 16 A800 (examples/train/megatron/qwen3_moe.sh, 9.6 s a step): bf16, the distributed
+/// ms-swift's example of Qwen3-30B-A3B on 16 A800 (`examples/train/megatron/qwen3_moe.sh`, 9.6 s a step): bf16, the distributed
 /// optimizer and 8,192 tokens, none of which Megatron-LM has by default.
 #[test]
 fn megatron_swift_has_defaults_of_its_own() {
@@ -120,7 +120,7 @@ fn other_training_than_a_plan_s_is_refused_however_it_is_said() {
     }
 }
 
-/// `LLaMA-Factory`'s examples/megatron/qwen3_moe_full.yaml: Megatron-LM's degrees in a file of the Trainer's.
+/// `LLaMA-Factory`'s `examples/megatron/qwen3_moe_full.yaml`: Megatron-LM's degrees in a file of the Trainer's.
 #[test]
 fn llama_factory_on_megatron_is_megatron_s_plan() {
     let yaml = "model_name_or_path: /m/x\nstage: sft\ndo_train: true\ncutoff_len: 2048\nper_device_train_batch_size: 1\n\
@@ -159,7 +159,7 @@ fn optimizers_and_formats_that_no_plan_has_are_refused() {
     imported(&[("a.yaml", &yaml("use_apollo: false\napollo_rank: 128\n"))], &format!("{flags} --strict"));
 }
 
-/// torchtune's llama3_2_vision with a frozen decoder, its configurations that evaluate or generate, and Megatron-LM's examples/multimodal,
+/// torchtune's `llama3_2_vision` with a frozen decoder, its configurations that evaluate or generate, and Megatron-LM's examples/multimodal,
 /// whose `seq_length` counts pictures.
 #[test]
 fn models_that_read_pictures_and_runs_that_train_nothing_are_refused() {
