@@ -219,7 +219,7 @@ fn rings_between_nodes() {
 
 #[test]
 fn a_price_and_a_power_are_typed_and_never_negative() {
-    let good = text(Kind::Cluster, "h100-80gb-dgx");
+    let good = text(Kind::Cluster, "h800-80gb");
     let with = |line: &str| format!("{line}\n{good}");
     let mut library = Library::default();
     let priced = with("price_per_device_hour = '2.50 EUR'\nwatts_per_device = '1.2 kW'");
