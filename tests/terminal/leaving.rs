@@ -178,23 +178,21 @@ fn a_terminal_that_takes_no_bytes_does_not_hold_the_end() {
     }
 }
 
-/// Some seconds of arithmetic, and more in a slow build.
+/// Whether the edit was evaluated in between or not.
 #[test]
-fn who_leaves_before_anything_is_evaluated_leaves_that_to_the_next_start() {
+fn who_leaves_at_once_keeps_what_was_changed_last() {
     for end in [CTRL_C, "q"] {
         let folder = tempdir().unwrap();
-        fs::write(folder.path().join("scenario.toml"), INTERLEAVED.replace("accumulate = 64", "accumulate = 512"))
-            .unwrap();
+        fs::write(folder.path().join("scenario.toml"), INTERLEAVED).unwrap();
         let mut session =
             Session::start(folder.path(), &Options { arguments: &["./scenario.toml"], ..Options::default() });
         session.wait_for(READY);
         session.press("1g/order\rlayered\r");
         session.wait("the edit", |session| field(session, "acc order") == "layered");
-        assert!(!session.text().contains("FITS"), "already evaluated");
         session.press(end);
         assert!(session.end().success());
         let kept = fs::read_to_string(last(&folder)).unwrap();
-        assert!(kept.contains("layered") && !kept.contains("evaluation"), "{end:?}: {kept}");
+        assert!(kept.contains("layered"), "{end:?}: {kept}");
     }
 }
 
@@ -278,7 +276,7 @@ fn the_state_is_for_nobody_else_to_read_whatever_the_mask_is() {
 
 /// A command that writes for some seconds, stopped while a file that it writes has no name yet; and that file.
 fn stopped_while_writing(folder: &Path, shell: Option<&str>) -> (Session, PathBuf) {
-    fs::write(folder.join("scenario.toml"), INTERLEAVED).unwrap();
+    fs::write(folder.join("scenario.toml"), INTERLEAVED.replace("accumulate = 64", "accumulate = 128")).unwrap();
     let arguments = ["export", "./scenario.toml", "--to", "trace", "--force", "--out", "trace"];
     let of_others = staged(&folder.join("trace"));
     // One that is still empty may not be locked yet: if a sweep takes it, its writer makes another.
