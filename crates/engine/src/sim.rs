@@ -3,7 +3,7 @@
 //!
 //! The engine is that of a textbook on discrete events, rank by rank (`rank_turn`):
 //! - a launch's tasks are queued on their streams, all at once, when compute has finished the launch before; a launch
-//!   is over when compute and what is serialised with it ([`crate::program::SERIAL`]) are;
+//!   is over when compute and what is serialised with it are;
 //! - a stream runs its tasks one at a time, in order; a task starts as soon as the events that it waits for are raised;
 //! - concurrent tasks whose demands on a resource exceed the whole slow down by the same factor, so that the demands
 //!   add up to the whole again;

@@ -100,7 +100,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 /// The most characters of a name or an id.
 pub(crate) const MOST_OF_NAME: usize = 200;
 
-/// A name made of foreign text: one line of at most [`MOST_OF_NAME`] characters.
+/// A name made of foreign text: one line of at most 200 characters.
 pub fn name(text: &str) -> String {
     printable(text).chars().take(MOST_OF_NAME).collect()
 }

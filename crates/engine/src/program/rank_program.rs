@@ -25,7 +25,7 @@ pub struct TaskLoop {
     pub advance: [i64; EVENTS],
     /// How often the graph's earlier task loops raise each event.
     pub base: [i64; EVENTS],
-    /// Each stream's first task, by index; [`super::NO_TASK`] if it has none.
+    /// Each stream's first task, by index; a number beyond all tasks if it has none.
     pub first: PerStream<u32>,
 }
 

@@ -140,7 +140,7 @@ pub struct Task {
     pub class: TaskClass,
     /// Time that it takes alone.
     pub duration: Picos,
-    /// Shares of resources that it needs for that, in units of [`FULL_DEMAND`].
+    /// Shares of resources that it needs for that, in the units in which a whole resource is `FULL_DEMAND`.
     pub demand: [u32; RESOURCES],
     /// Conditions, packed to the front.
     pub waits: [Option<EventWait>; WAITS],
@@ -156,7 +156,7 @@ pub struct Task {
     pub label: Label,
     /// A transfer's place among those of the program.
     pub transfer: u32,
-    /// The stream's next task in the loop, by index; [`NO_TASK`] if there is none.
+    /// The stream's next task in the loop, by index; a number beyond all tasks if there is none.
     pub next: u32,
 }
 

@@ -147,7 +147,7 @@ pub struct SearchLimits {
 pub enum Margin {
     /// This share of the device's.
     Share(f64),
-    /// As much as a plan needs to fit safely ([`crate::evaluate::fits_safely`]).
+    /// As much as a plan needs to fit safely (with a chance of [`crate::evaluate::SAFE_CHANCE`]).
     Likely,
 }
 
@@ -171,7 +171,7 @@ impl Default for SearchLimits {
 }
 
 impl SearchLimits {
-    /// No limit but that plans fit safely ([`crate::evaluate::fits_safely`]).
+    /// No limit but that plans fit safely (with a chance of [`crate::evaluate::SAFE_CHANCE`]).
     pub const SAFE: Self = Self { margin: Margin::Likely, ..Self::NONE };
 
     /// No limit but the memory that there is.
