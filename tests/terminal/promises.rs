@@ -183,7 +183,7 @@ const LIFE: &[Promise] = &[
             "a_terminal_that_takes_no_bytes_does_not_hold_the_end",
             "a_folder_that_does_not_answer_does_not_hold_the_end_and_that_is_said",
             "ctrl_c_ends_a_search_over_whole_plans_and_keeps_the_session",
-            "who_leaves_before_anything_is_evaluated_leaves_that_to_the_next_start",
+            "who_leaves_at_once_keeps_what_was_changed_last",
         ],
     ),
     (
