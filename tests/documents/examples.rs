@@ -133,6 +133,21 @@ fn every_key_of_json_is_in_the_guide() {
     assert!(found.len() > 100 && lacking.is_empty(), "docs/formats.md lacks {lacking:?}");
 }
 
+/// What Python reads of an evaluation is what is printed: a key that it does not know would be an error there.
+#[test]
+fn every_key_of_an_evaluation_is_typed_in_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let typed = fs::read_to_string(Path::new(ROOT).join("crates/python/python/shardscope/_figures.py")).unwrap();
+    let (_, typed) = typed.split_once("class Evaluation:").unwrap();
+    for arguments in JSON.iter().filter(|arguments| arguments.starts_with("eval")) {
+        let arguments: Vec<String> = arguments.split(' ').chain(["--format", "json"]).map(str::to_owned).collect();
+        let value: Value = serde_json::from_str(&run(&arguments, folder.path())).unwrap();
+        let keys = value.as_object().unwrap().keys().filter(|key| *key != "measured");
+        let lacking: Vec<&String> = keys.filter(|key| !typed.contains(&format!("\n    {key}: "))).collect();
+        assert!(lacking.is_empty(), "_figures.py lacks {lacking:?}");
+    }
+}
+
 /// The section of a document under a heading, up to the next one.
 fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap();

@@ -198,6 +198,8 @@ class Evaluation:
     bottleneck: Bottleneck
     training: typing.Optional[Training]
     caveats: typing.List[str]
+    unknown: typing.List[Record]
+    """What an import did not understand: tool, file, line, key and value of each."""
     scenario: Record
     intensities: typing.List[Record]
     command: typing.Optional[str]
