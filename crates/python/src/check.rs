@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 
-use shardscope_engine::evaluate::{SAFE_CHANCE, Workspace};
+use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::search::{Candidate, fix};
 use shardscope_interop::content::ForeignKind;
 use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportError};
 use shardscope_library::disk::{InputKind, OpenInput};
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::scenario::{PyScenario, keywords};
 use crate::shelf::library;
 
@@ -26,7 +26,7 @@ pub(crate) fn read<'py>(
     py: Python<'py>,
     files: Vec<PathBuf>,
     fields: Option<&Bound<'py, pyo3::types::PyDict>>,
-) -> Raises<(PyScenario, Bound<'py, PyAny>)> {
+) -> PyResult<(PyScenario, Bound<'py, PyAny>)> {
     let raised = |error: ImportError| match error {
         ImportError::Refused(found) => problems(py, &found),
         unreadable @ ImportError::Unreadable(..) => wrong(py, unreadable.lines().join("\n")),
@@ -41,10 +41,9 @@ pub(crate) fn read<'py>(
     Ok((PyScenario::of_file(py, &plan.scenario)?, pythonize(py, &report)?))
 }
 
-/// The least chance of fitting that counts as safe, and single changes with each of which a scenario fits as safely: in words, and
-/// as scenarios.
+/// Single changes with each of which a scenario fits safely: in words, and as scenarios.
 #[pyfunction]
-pub(crate) fn would_fit(py: Python<'_>, of: &PyScenario) -> Raises<(f64, Vec<(String, PyScenario)>)> {
+pub(crate) fn would_fit(py: Python<'_>, of: &PyScenario) -> PyResult<Vec<(String, PyScenario)>> {
     let found = py.detach(|| fix(of.engine(), &mut Workspace::default()));
     let mut ways = Vec::new();
     for edit in found.map(|found| found.0).unwrap_or_default() {
@@ -52,5 +51,5 @@ pub(crate) fn would_fit(py: Python<'_>, of: &PyScenario) -> Raises<(f64, Vec<(St
         let Ok(Candidate { scenario, .. }) = edited else { continue };
         ways.push((words, of.found(py, &scenario)?));
     }
-    Ok((SAFE_CHANCE, ways))
+    Ok(ways)
 }

@@ -9,7 +9,7 @@ use shardscope_evidence::calibrate::{FitOptions, FittedRows, Prior, Unfitted};
 use shardscope_evidence::measured::{self, MeasuredRow, Skipped};
 use shardscope_report::figures::{CalibrateReport, ValidateReport};
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::running::interruptible;
 use crate::shelf::{library, pool};
 
@@ -33,14 +33,14 @@ fn refused(py: Python<'_>, skipped: &[Skipped]) -> PyErr {
 }
 
 /// A document that a report printed, as Python's own.
-fn document<'py>(py: Python<'py>, json: &str) -> Raises<Bound<'py, PyAny>> {
+fn document<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     let value: serde_json::Value = serde_json::from_str(json).map_err(|error| wrong(py, error))?;
     Ok(pythonize(py, &value)?)
 }
 
 /// Predictions beside measured rows, as `validate --format json` has them.
 #[pyfunction]
-pub(crate) fn validate(py: Python<'_>, tables: Vec<(String, String)>) -> Raises<Bound<'_, PyAny>> {
+pub(crate) fn validate(py: Python<'_>, tables: Vec<(String, String)>) -> PyResult<Bound<'_, PyAny>> {
     let pool = pool(py)?;
     let found = interruptible(py, |cancel| {
         let (rows, mut skipped) = rows(&tables);
@@ -65,7 +65,7 @@ pub(crate) fn calibrate(
     py: Python<'_>,
     tables: Vec<(String, String)>,
     from_scratch: bool,
-) -> Raises<(Bound<'_, PyAny>, String)> {
+) -> PyResult<(Bound<'_, PyAny>, String)> {
     let pool = pool(py)?;
     let prior = if from_scratch { Prior::None } else { Prior::Shipped };
     let found = interruptible(py, |cancel| {

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use shardscope_interop::export::{ExportForm, ExportedFiles};
 use shardscope_interop::plans::JobWishes;
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::scenario::PyScenario;
 
 /// The files of a plan by the words of `export --to`, by name; what the launcher does otherwise than planned; and the plan that they hold.
@@ -17,7 +17,7 @@ pub(crate) fn export<'py>(
     tool: &str,
     version: Option<&str>,
     nearest: bool,
-) -> Raises<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyDict>> {
     let forms = || ExportForm::ALL.into_iter().filter(|form| *form != ExportForm::Trace);
     let Some(form) = forms().find(|form| form.name() == tool) else {
         let words = forms().map(ExportForm::name).collect::<Vec<_>>().join(", ");

@@ -18,9 +18,13 @@ mod sweep;
 
 use pyo3::prelude::*;
 
+use shardscope_engine::evaluate::SAFE_CHANCE;
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    // The least chance of fitting that counts as safe.
+    module.add("SAFE_CHANCE", SAFE_CHANCE)?;
     module.add_class::<scenario::PyScenario>()?;
     module.add_class::<search::PySearch>()?;
     module.add_class::<sweep::PySweep>()?;

@@ -4,9 +4,6 @@ use pyo3::prelude::*;
 
 use shardscope_engine::problem::Problem;
 
-/// What a function of this module gives to Python.
-pub(crate) type Raises<T> = PyResult<T>;
-
 /// The exception that says these problems.
 pub(crate) fn problems(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let said: Vec<_> = problems.iter().map(|problem| (&problem.field, &problem.what, &problem.fix)).collect();

@@ -8,13 +8,11 @@ use pyo3::prelude::*;
 
 use shardscope_engine::search::Cancel;
 
-use crate::raised::Raises;
-
 /// How long an interrupt may wait.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Does `work` without the interpreter's lock. An interrupt, or whatever else a signal raises, cancels it.
-pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Cancel) -> T + Send) -> Raises<T> {
+pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Cancel) -> T + Send) -> PyResult<T> {
     let cancel = Cancel::default();
     thread::scope(|scope| {
         let (send, receive) = channel();

@@ -17,7 +17,7 @@ use shardscope_library::command;
 use shardscope_report::figures::{EvaluationReport, known};
 use shardscope_report::snapshot::{self, Opened};
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::shelf::library;
 
 /// A job: model, cluster, software stack and plan. It never changes.
@@ -30,7 +30,7 @@ pub(crate) struct PyScenario {
 }
 
 /// The text of a field's value, as its flag takes it.
-fn text(value: &Bound<'_, PyAny>) -> Raises<String> {
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_none() {
         return Ok(String::new());
     }
@@ -38,14 +38,14 @@ fn text(value: &Bound<'_, PyAny>) -> Raises<String> {
         return Ok(if switch.is_true() { "on" } else { "off" }.to_owned());
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.map(|item| text(&item?)).collect::<Raises<Vec<_>>>()?;
+        let items = value.try_iter()?.map(|item| text(&item?)).collect::<PyResult<Vec<_>>>()?;
         return Ok(items.join(","));
     }
     Ok(value.str()?.to_string())
 }
 
 /// Fields by keywords (`micro_batch=2`), in the order of the table.
-pub(crate) fn keywords(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> Raises<Vec<(Field, String)>> {
+pub(crate) fn keywords(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(Field, String)>> {
     let mut fields = Vec::new();
     for (key, value) in given.into_iter().flatten() {
         let key = key.to_string();
@@ -59,7 +59,7 @@ pub(crate) fn keywords(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> Rai
 }
 
 /// A document of Python's as TOML.
-fn toml_of(py: Python<'_>, document: &Bound<'_, PyAny>) -> Raises<String> {
+fn toml_of(py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<String> {
     let document: Json = depythonize(document)?;
     toml::to_string(&known(document)).map_err(|error| wrong(py, format!("it is no scenario: {error}")))
 }
@@ -68,7 +68,7 @@ fn toml_of(py: Python<'_>, document: &Bound<'_, PyAny>) -> Raises<String> {
 impl PyScenario {
     #[new]
     #[pyo3(signature = (base = None, /, **fields))]
-    fn new(py: Python<'_>, base: Option<&Bound<'_, PyAny>>, fields: Option<&Bound<'_, PyDict>>) -> Raises<Self> {
+    fn new(py: Python<'_>, base: Option<&Bound<'_, PyAny>>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let library = library();
         let mut over = keywords(py, fields)?;
         let opened = match base {
@@ -94,24 +94,24 @@ impl PyScenario {
 
     /// A scenario from TOML, as `--format toml` and snapshots have it.
     #[staticmethod]
-    fn from_toml(py: Python<'_>, text: &str) -> Raises<Self> {
+    fn from_toml(py: Python<'_>, text: &str) -> PyResult<Self> {
         let opened = snapshot::open_text("the text", text, &library()).map_err(|error| wrong(py, error))?;
         Ok(Self { opened, given: Vec::new() })
     }
 
     /// The scenario with other values of fields.
     #[pyo3(signature = (**fields))]
-    fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> Raises<Self> {
+    fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         self.clone().over(py, &keywords(py, fields)?)
     }
 
     /// The scenario as files have it.
-    fn to_dict<'py>(&self, py: Python<'py>) -> Raises<Bound<'py, PyAny>> {
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(pythonize(py, &known(serde_json::to_value(self.file()).map_err(|error| wrong(py, error))?))?)
     }
 
     /// The text of a file that opens as this scenario.
-    fn to_toml(&self, py: Python<'_>) -> Raises<String> {
+    fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         self.file().to_toml().map_err(|error| wrong(py, error))
     }
 
@@ -121,7 +121,7 @@ impl PyScenario {
     }
 
     /// The value of a field as its flag takes it; `None` where nothing is said.
-    fn get(&self, py: Python<'_>, field: &str) -> Raises<Option<String>> {
+    fn get(&self, py: Python<'_>, field: &str) -> PyResult<Option<String>> {
         let flag = field.replace('_', "-");
         let field = Field::from_flag(&flag).ok_or_else(|| wrong(py, format!("'{field}' is no field of a scenario")))?;
         Ok(field.value(self.engine()).map(|value: Value| field.spec().takes.show(&value)))
@@ -150,20 +150,20 @@ impl PyScenario {
     }
 
     /// A scenario that was found, beside the one that it began with.
-    pub(crate) fn found(&self, py: Python<'_>, scenario: &engine::Scenario) -> Raises<Self> {
+    pub(crate) fn found(&self, py: Python<'_>, scenario: &engine::Scenario) -> PyResult<Self> {
         let library = library();
         let text = library.file(scenario).to_toml().map_err(|error| wrong(py, error))?;
         let opened = snapshot::open_text("a plan", &text, &library).map_err(|error| wrong(py, error))?;
         Ok(Self { opened, given: self.given.clone() })
     }
 
-    pub(crate) fn of_file(py: Python<'_>, file: &ScenarioFile) -> Raises<Self> {
+    pub(crate) fn of_file(py: Python<'_>, file: &ScenarioFile) -> PyResult<Self> {
         let text = file.to_toml().map_err(|error| wrong(py, error))?;
         Self::from_toml(py, &text)
     }
 
     /// An axis of a map or a search, `nodes=1..16`, with the presets that it names.
-    pub(crate) fn axis(&self, py: Python<'_>, text: &str) -> Raises<Axis> {
+    pub(crate) fn axis(&self, py: Python<'_>, text: &str) -> PyResult<Axis> {
         let axis: Axis = text.parse().map_err(|why: String| wrong(py, why))?;
         let given = self.given.iter().map(|field| (*field, field.value(self.engine())));
         self.opened
@@ -175,7 +175,7 @@ impl PyScenario {
         library().file(self.engine())
     }
 
-    fn over(mut self, py: Python<'_>, fields: &[(Field, String)]) -> Raises<Self> {
+    fn over(mut self, py: Python<'_>, fields: &[(Field, String)]) -> PyResult<Self> {
         if fields.is_empty() {
             return Ok(self);
         }
@@ -199,7 +199,7 @@ fn named(found: Vec<Problem>) -> Vec<Problem> {
 
 /// Every figure of a scenario, as `eval --format json` has them.
 #[pyfunction]
-pub(crate) fn evaluate<'py>(py: Python<'py>, scenario: &PyScenario) -> Raises<Bound<'py, PyAny>> {
+pub(crate) fn evaluate<'py>(py: Python<'py>, scenario: &PyScenario) -> PyResult<Bound<'py, PyAny>> {
     let figures = py.detach(|| {
         let (job, library) = (scenario.engine(), library());
         let mut workspace = Workspace::default();

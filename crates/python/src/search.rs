@@ -10,12 +10,12 @@ use shardscope_engine::scenario::{self as engine, Field};
 use shardscope_engine::search::plans::{
     Allowed, EvaluatedPlan, Launchers, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchSpace,
 };
-use shardscope_engine::search::{Cancel, Evaluator, Pool};
+use shardscope_engine::search::{Cancel, Evaluator};
 use shardscope_engine::units::Seconds;
 use shardscope_interop::runs_in::{self, Launcher};
 use shardscope_report::figures::Figure;
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::running::PATIENCE;
 use crate::scenario::PyScenario;
 use crate::shelf::pool;
@@ -58,8 +58,11 @@ pub(crate) struct Wishes {
     top: usize,
 }
 
+/// What plans may do that they do not by themselves.
+const ALLOWED: [&str; 3] = ["quantised", "offload", "fp8"];
+
 /// The search that is asked for.
-fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> Raises<PlanSearch> {
+fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSearch> {
     let base = of.engine().clone();
     let field = |word: &String| {
         let flag = word.replace('_', "-");
@@ -78,8 +81,11 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> Raises<PlanSear
     for axis in &wishes.over {
         space.vary(of.axis(py, axis)?);
     }
-    let allows = |what: &str| wishes.allow.iter().any(|one| one == what);
-    space.allow(Allowed { quantised: allows("quantised"), offload: allows("offload"), fp8: allows("fp8") }, &base);
+    if let Some(word) = wishes.allow.iter().find(|word| !ALLOWED.contains(&word.as_str())) {
+        return Err(wrong(py, format!("'{word}' cannot be allowed; choose of {}", ALLOWED.join(", "))));
+    }
+    let [quantised, offload, fp8] = ALLOWED.map(|what| wishes.allow.iter().any(|word| word == what));
+    space.allow(Allowed { quantised, offload, fp8 }, &base);
     let needed = [(Objective::Cost, Figure::Cost), (Objective::Energy, Figure::Energy)];
     for (_, figure) in needed.iter().filter(|(one, _)| *one == objective) {
         if let Some(lack) = space.jobs(&base).iter().find_map(|job| figure.lacks(job)) {
@@ -106,7 +112,7 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> Raises<PlanSear
 
 /// Begins a search.
 #[pyfunction]
-pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> Raises<PySearch> {
+pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> PyResult<PySearch> {
     let search = question(py, of, &wishes)?;
     let (cancel, pool) = (Cancel::default(), pool(py)?);
     let (send, found) = channel();
@@ -122,17 +128,13 @@ pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> Raises<
                     let _ = send.send(scenario.clone());
                 }
             };
-            let answer = run(&search, pool, &cancel, &mut tell);
+            let answer = search.run(&Evaluator::new(pool, &cancel), &mut tell);
             tell(&answer);
             answer
         }
     });
     let running = Mutex::new(Running { found, thread: Some(thread), answer: None });
     Ok(PySearch { base: of.clone(), cancel, running })
-}
-
-fn run(search: &PlanSearch, pool: &Pool, cancel: &Cancel, tell: &mut dyn FnMut(&PlanSearchAnswer)) -> PlanSearchAnswer {
-    search.run(&Evaluator::new(pool, cancel), tell)
 }
 
 #[pymethods]
@@ -142,7 +144,7 @@ impl PySearch {
     }
 
     /// The next plan that is better than all before it; the iterator ends when nothing can be better.
-    fn __next__(&self, py: Python<'_>) -> Raises<Option<PyScenario>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyScenario>> {
         loop {
             let waited = py.detach(|| self.running().found.recv_timeout(PATIENCE));
             match waited {
@@ -163,21 +165,21 @@ impl PySearch {
     }
 
     /// The best plans, best first, so many as were asked for; waits for the end of the search.
-    fn plans(&self, py: Python<'_>) -> Raises<Vec<PyScenario>> {
+    fn plans(&self, py: Python<'_>) -> PyResult<Vec<PyScenario>> {
         self.wait(py)?;
         let plans: Vec<_> = self.answer(|answer| answer.plans.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
     }
 
     /// Better plans than the first, which no launcher takes; waits for the end of the search.
-    fn beyond(&self, py: Python<'_>) -> Raises<Vec<PyScenario>> {
+    fn beyond(&self, py: Python<'_>) -> PyResult<Vec<PyScenario>> {
         self.wait(py)?;
         let plans: Vec<_> = self.answer(|answer| answer.beyond.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
     }
 
     /// Whether every plan was looked at; waits for the end of the search.
-    fn exact(&self, py: Python<'_>) -> Raises<bool> {
+    fn exact(&self, py: Python<'_>) -> PyResult<bool> {
         self.wait(py)?;
         Ok(self.answer(|answer| answer.exact))
     }
@@ -189,7 +191,7 @@ impl PySearch {
     }
 
     /// Waits until the search has ended, or a signal ends it.
-    fn wait(&self, py: Python<'_>) -> Raises<()> {
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while self.running().thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             py.detach(|| thread::sleep(PATIENCE));
             py.check_signals().inspect_err(|_| self.cancel.cancel())?;

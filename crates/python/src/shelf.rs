@@ -9,7 +9,7 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::search::{self, Pool};
 use shardscope_library::folders::with_folders;
 
-use crate::raised::{Raises, wrong};
+use crate::raised::wrong;
 
 static LIBRARY: OnceLock<RwLock<Arc<Library>>> = OnceLock::new();
 
@@ -24,7 +24,7 @@ pub(crate) fn library() -> Arc<Library> {
 }
 
 /// Threads for searches: as many as there are cores, or as `RAYON_NUM_THREADS` says.
-pub(crate) fn pool(py: Python<'_>) -> Raises<&'static Pool> {
+pub(crate) fn pool(py: Python<'_>) -> PyResult<&'static Pool> {
     static POOL: OnceLock<Pool> = OnceLock::new();
     if let Some(pool) = POOL.get() {
         return Ok(pool);
@@ -38,7 +38,7 @@ pub(crate) fn pool(py: Python<'_>) -> Raises<&'static Pool> {
 
 /// The ids of presets of a kind, each with its title.
 #[pyfunction]
-pub(crate) fn presets(py: Python<'_>, kind: &str) -> Raises<Vec<(String, String)>> {
+pub(crate) fn presets(py: Python<'_>, kind: &str) -> PyResult<Vec<(String, String)>> {
     let words = || Kind::ALL.map(Kind::word).join(", ");
     let of_word = |one: &Kind| one.word() == kind || one.folder() == kind;
     let Some(kind) = Kind::ALL.into_iter().find(of_word) else {

@@ -9,10 +9,10 @@ use pythonize::pythonize;
 
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::Field;
-use shardscope_engine::search::{self, Axis, Cell, Evaluator};
+use shardscope_engine::search::{self, Cell, Evaluator};
 use shardscope_report::figures::{Figure, METRICS, metric};
 
-use crate::raised::{Raises, problems, wrong};
+use crate::raised::{problems, wrong};
 use crate::running::interruptible;
 use crate::scenario::PyScenario;
 use crate::shelf::pool;
@@ -37,7 +37,7 @@ struct SweptCells {
 }
 
 /// The metrics of these words, each of which the scenario has.
-fn figures(py: Python<'_>, of: &search::Sweep, words: &[String]) -> Raises<Vec<Figure>> {
+fn figures(py: Python<'_>, of: &search::Sweep, words: &[String]) -> PyResult<Vec<Figure>> {
     // An axis of prices says what the scenario lacks.
     let priced = [&of.x, &of.y].iter().any(|axis| axis.field == Field::Price);
     let one = |word: &String| {
@@ -58,7 +58,7 @@ pub(crate) fn sweep(
     axes: [String; 2],
     metrics: Vec<String>,
     tune: bool,
-) -> Raises<PySweep> {
+) -> PyResult<PySweep> {
     let [x, y] = axes;
     let (x, y) = (of.axis(py, &x)?, of.axis(py, &y)?);
     if x.field == y.field {
@@ -72,7 +72,9 @@ pub(crate) fn sweep(
         map.run(&Evaluator::new(pool, cancel), 0, &|index, cell| {
             let values: Vec<f64> = match &cell {
                 Cell::Possible { summary, .. } => {
-                    metrics.iter().map(|figure| figure.mapped(summary, &map, index).unwrap_or(f64::NAN)).collect()
+                    let scenario = map.untuned(index).ok();
+                    let value = |figure: &Figure| figure.finite(summary, scenario.as_ref()?);
+                    metrics.iter().map(|figure| value(figure).unwrap_or(f64::NAN)).collect()
                 }
                 Cell::Impossible(_) => Vec::new(),
             };
@@ -102,20 +104,14 @@ impl SweptCells {
 
 #[pymethods]
 impl PySweep {
-    /// The words of its axes, across and down.
-    #[getter]
-    fn axes(&self) -> [&'static str; 2] {
-        [&self.map.x, &self.map.y].map(Axis::word)
-    }
-
     /// The values of its axes, across and down.
     #[getter]
-    fn places<'py>(&self, py: Python<'py>) -> Raises<[Bound<'py, PyAny>; 2]> {
+    fn places<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyAny>; 2]> {
         Ok([pythonize(py, &self.map.x.values)?, pythonize(py, &self.map.y.values)?])
     }
 
     /// The bytes of each metric's array of doubles, row by row.
-    fn doubles<'py>(&self, py: Python<'py>) -> Raises<Bound<'py, PyDict>> {
+    fn doubles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let arrays = PyDict::new(py);
         for (figure, values) in self.metrics.iter().zip(&self.cells.values) {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -136,7 +132,7 @@ impl PySweep {
     }
 
     /// The scenario of a cell, tuned where the map is.
-    fn scenario(&self, py: Python<'_>, index: usize) -> Raises<PyScenario> {
+    fn scenario(&self, py: Python<'_>, index: usize) -> PyResult<PyScenario> {
         if index >= self.map.len() {
             return Err(pyo3::exceptions::PyIndexError::new_err("the map has no such cell"));
         }

@@ -198,6 +198,11 @@ class Searches(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 30.0)
         self.assertFalse(search.exact)
 
+    def test_a_wish_that_is_no_word_is_refused(self) -> None:
+        for wishes in ({"allow": ["ofload"]}, {"objective": "speed"}, {"runs_in": "nobody"}, {"fix": ["no_such"]}):
+            with self.assertRaises(shardscope.Error):
+                shardscope.search(Sweeps.JOB, **wishes)
+
 
 class Check(unittest.TestCase):
     def test_what_does_not_fit_raises_with_what_would(self) -> None:

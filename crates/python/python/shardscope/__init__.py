@@ -74,9 +74,8 @@ def check(config: typing.Any, **fields: typing.Any) -> Evaluation:
     else:
         job = read(config, **fields)
     found = evaluate(job)
-    least, ways = _native.would_fit(job) if not found.fits or found.memory.p_fits < 1.0 else (0.0, [])
-    if not found.fits or found.memory.p_fits < least:
-        raise DoesNotFit(found, least, dict(ways))
+    if not found.fits or found.memory.p_fits < _native.SAFE_CHANCE:
+        raise DoesNotFit(found, _native.SAFE_CHANCE, dict(_native.would_fit(job)))
     return found
 
 

@@ -70,7 +70,7 @@ impl Figure {
     }
 
     /// Its value of a scenario; none where that has no such figure.
-    pub(super) fn finite(self, summary: &Summary, scenario: &Scenario) -> Option<f64> {
+    pub fn finite(self, summary: &Summary, scenario: &Scenario) -> Option<f64> {
         Some(self.plotted(summary, scenario)).filter(|value| value.is_finite())
     }
 
