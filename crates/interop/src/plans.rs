@@ -411,8 +411,8 @@ fn doubted(files: &[LauncherFile<'_>], tool: PlanTarget, draft: &PlanDraft) -> V
     let line = |file: &str, key: &str| {
         let last = key.rsplit('.').next().unwrap_or(key);
         let text = files.iter().find(|one| printable(one.name) == file).map_or("", |one| one.text);
-        let spelt = last.replace('_', "-");
-        let has = |line: &str| line.contains(last) || line.contains(&spelt);
+        let is_key = |word: &str| word.trim_start_matches('-').replace('-', "_") == last.replace('-', "_");
+        let has = |line: &str| line.split(|sign: char| !sign.is_alphanumeric() && !"_-".contains(sign)).any(is_key);
         text.lines().position(has).map_or(0, |at| at as u32 + 1)
     };
     let setting = |(key, setting): &(String, Setting)| {
