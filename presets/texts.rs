@@ -64,6 +64,7 @@ embedded! {
         "torchtitan",
         "torchtune",
         "trainer",
+        "transformers",
     ]
     "stacks" [
         "default",
@@ -235,7 +236,7 @@ embedded! {
     "scenarios" [
         "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
         "frontier-20b", "osdp-48x1536", "osdp-8x7168", "fsdp-limits-13b",
-        "layered-x-160", "lora-70b", "modular-gpt3-175b",
+        "layered-x-160", "lora-70b", "dpo-8b", "grpo-7b", "modular-gpt3-175b",
     ]
 }
 

@@ -32,7 +32,7 @@ macro_rules! chapters {
 chapters! {
     "explorer" "keys" "terminals"
     "command-line" "options" "fields" "figures" "formats" "presets" "glossary"
-    "search" "pipelines" "experts" "fine-tuning" "operators" "limits" "training" "frontier"
+    "search" "pipelines" "experts" "fine-tuning" "post-training" "context" "loss" "operators" "limits" "training" "frontier"
     "import" "export" "sweeps" "python"
     "evidence" "held-out" "constants" "model" "speed"
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use shardscope_engine::model::{Mixer, Model};
 use shardscope_engine::presets::Kind;
-use shardscope_interop::huggingface::{self, ImportOptions};
+use shardscope_interop::huggingface::{self, Families, ImportOptions};
 
 fn model(id: &str) -> Model {
     let found = shardscope_presets::library().model(id).unwrap_or_else(|unknown| panic!("{unknown}"));
@@ -191,6 +191,7 @@ fn windows_of_own_heads() {
 /// Presets have the shapes that the published `config.json` of their models describe, layer by layer.
 #[test]
 fn presets_are_what_their_configurations_say() {
+    let families = Families::of_library(&shardscope_presets::library()).unwrap();
     for (file, id) in [
         ("llama-2-7b", "llama-2-7b"),
         ("llama-3.1-8b", "llama-3.1-8b"),
@@ -216,7 +217,7 @@ fn presets_are_what_their_configurations_say() {
             }
             config["model_type"] = "deepseek_v32".into();
         }
-        let imported = huggingface::model(&config.to_string(), ImportOptions::default()).unwrap().made.model;
+        let imported = huggingface::model(&config.to_string(), &families, ImportOptions::default()).unwrap().made.model;
         let preset = model(id);
         let Model { id: own, name, source, sequence, .. } = preset.clone();
         assert_eq!(Model { id: own, name, source, sequence, ..imported }, preset, "{file}");

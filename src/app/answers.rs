@@ -1,13 +1,14 @@
 //! Answers: evaluations that the explorer keeps, so that a scenario that was on the screen before is there again at once.
 //!
-//! Beside them stand the questions that lead to them: axes of the map, assumptions, pins, a run of the user's own, and
-//! the work of views.
+//! Beside them stand the questions that lead to them: axes of the map, assumptions, pins, a run of the user's own, the
+//! recipes of vendors, and the work of views.
 
 pub mod assumed;
 pub mod axes;
 pub mod launchers;
 pub mod own_run;
 pub mod pins;
+pub mod recipe;
 pub mod work;
 
 use std::collections::VecDeque;

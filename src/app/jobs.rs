@@ -174,8 +174,11 @@ pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
 
 /// Whether a search over whole plans has found any.
 fn has_plans(report: &JobReport) -> bool {
-    let JobReport::Found { found: Found::BestPlans(answer, ..), .. } = report else { return false };
-    !answer.plans.is_empty()
+    match report {
+        JobReport::Found { found: Found::BestPlans(answer, ..), .. } => !answer.plans.is_empty(),
+        JobReport::Found { found: Found::Lengths(answer, ..), .. } => !answer.lengths.is_empty(),
+        _ => false,
+    }
 }
 
 fn in_line_until(command: Command, enough: impl Fn(&JobReport) -> bool + Send + Sync + 'static) -> Vec<JobReport> {

@@ -16,6 +16,7 @@ pub mod map;
 pub mod measured;
 pub mod panels;
 pub mod plan;
+pub mod sequences;
 pub mod strategies;
 pub mod traffic;
 pub mod training;
@@ -80,6 +81,7 @@ views! {
     strategies: StrategiesView,
     traffic: TrafficView,
     best: BestView,
+    sequences: SequencesView,
     training: TrainingView,
     failures: FailuresView,
     plan: PlanView,

@@ -25,11 +25,11 @@ use shardscope_evidence::calibrate::Prior;
 use shardscope_interop::import::STANDARD_INPUT;
 use shardscope_report::snapshot;
 
-pub use export::{ExportArgs, ExportTarget, JobStarter, ModuleNames};
+pub use export::{ExportArgs, JobStarter, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::ImportArgs;
 pub use plan::{PlanArgs, PlanGoal};
-pub use search::{Allow, SearchArgs};
+pub use search::{Allow, SearchArgs, Sought};
 pub use sweep::{MergeArgs, SweepArgs};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it

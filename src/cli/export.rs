@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::cli::args::{Everywhere, ExportArgs, ExportTarget, JobStarter, ModuleNames, SweepArgs, TableForm};
+use crate::cli::args::{Everywhere, ExportArgs, JobStarter, ModuleNames, SweepArgs, TableForm};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{files, output, sweep};
@@ -25,7 +25,7 @@ use shardscope_library::text::shell::is_plain;
 
 pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &ExportArgs) -> Result<Exit, Failure> {
     if arguments.array.sweep {
-        if arguments.to != ExportTarget::Sbatch {
+        if arguments.to != ExportForm::Plan(PlanTarget::Sbatch) {
             return Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch"));
         }
         let script = array_script(session, everywhere, arguments)?;
@@ -65,22 +65,10 @@ fn runnable(scenario: Scenario, form: ExportForm, arguments: &ExportArgs) -> Res
 
 /// The files to write.
 fn form(arguments: &ExportArgs) -> ExportForm {
-    ExportForm::Plan(match arguments.to {
-        ExportTarget::Trace => return ExportForm::Trace,
-        ExportTarget::Fsdp2 => {
-            return ExportForm::Modules(match arguments.module_names {
-                ModuleNames::Torchtitan => Names::Torchtitan,
-                ModuleNames::Huggingface => Names::HuggingFace,
-            });
-        }
-        ExportTarget::Accelerate => PlanTarget::Accelerate,
-        ExportTarget::HfTrainer => PlanTarget::Trainer,
-        ExportTarget::Deepspeed => PlanTarget::DeepSpeed,
-        ExportTarget::Megatron => PlanTarget::Megatron,
-        ExportTarget::Torchtitan => PlanTarget::Torchtitan,
-        ExportTarget::Torchtune => PlanTarget::Torchtune,
-        ExportTarget::Sbatch => PlanTarget::Sbatch,
-    })
+    match (arguments.to, arguments.module_names) {
+        (ExportForm::Modules(_), ModuleNames::Huggingface) => ExportForm::Modules(Names::HuggingFace),
+        (form, _) => form,
+    }
 }
 
 /// Properties of a job beside its size.
@@ -141,7 +129,7 @@ fn hand_over(
         files::refuse_taken(file, arguments.force, &session.inputs)?;
     }
     files::write(&written, arguments.force)?;
-    if arguments.to != ExportTarget::Fsdp2 {
+    if !matches!(arguments.to, ExportForm::Modules(_)) {
         for note in notes {
             output::to_stderr(&format!("not as planned: {note}\n"));
         }

@@ -1,6 +1,7 @@
 //! `search`: the best whole plans, with a clean end on SIGINT.
 
 mod nearest;
+mod sequences;
 
 use std::time::Instant;
 
@@ -8,23 +9,25 @@ use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::planner::{self, FoundPlan};
 use shardscope_engine::search::plans::{
-    Allowed, EvaluatedPlan, Launchers, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare,
-    SearchSpace,
+    Allowed, Launchers, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
 };
 use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
 use shardscope_engine::units::{Money, Seconds};
 use shardscope_interop::runs_in::{self, Launcher};
 use shardscope_library::command;
-use shardscope_report::figures::difference::{Side, sentence};
 use shardscope_report::figures::{Figure, SearchReport, so_far_words};
 
 use crate::app::answers::launchers::RUNS_IN;
+use crate::app::answers::recipe::recipe_plan;
 
-use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
+use super::args::{Allow, ScenarioArgs, SearchArgs, Sought, TableForm};
 use super::exit::{Exit, Failure, Refusals};
 use super::merge::search::SearchPart;
 use super::session::{Session, refused};
 use super::{files, interrupt, log, output, progress, sweep};
+
+/// Plans that are printed where nobody says how many.
+const TOP: u32 = 10;
 
 /// The most combinations of values that are given to fields: each is held with all its meshes, some 60 KiB.
 const MOST_COMBINATIONS: usize = 1 << 12;
@@ -33,7 +36,11 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     if let Some(out) = &arguments.out {
         files::refuse_taken(out, arguments.force, &session.inputs)?;
     }
+    refuse_combined(arguments)?;
     let search = question(session, arguments)?;
+    if arguments.objective == Sought::Sequence {
+        return sequences::run(session, search, arguments);
+    }
     let start = Instant::now();
     let cancel = Cancel::default();
     interrupt::cancels(&cancel);
@@ -50,7 +57,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let mut workspace = Workspace::default();
     let evaluations = answer.plans.iter().map(|found| search::full(&found.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
-    let recipe = recipe(session, &search, &answer, &cancel)?;
+    let recipe = recipe_plan(&search, &answer, &Evaluator::new(&session.pool()?, &cancel))?;
     let commands: Vec<Option<String>> =
         answer.plans.iter().map(|found| command::eval(&session.library, &found.scenario)).collect();
     let report = SearchReport {
@@ -78,30 +85,33 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     Ok(if answer.plans.is_empty() && arguments.part.is_none() { Exit::DoesNotFit } else { Exit::Done })
 }
 
-/// The best plan that divides experts over a node, as the recipes of Megatron-Bridge do, and why the first plan is faster,
-/// where that does not divide them.
-fn recipe(
-    session: &Session,
-    search: &PlanSearch,
-    answer: &PlanSearchAnswer,
-    cancel: &Cancel,
-) -> Result<Option<(EvaluatedPlan, String)>, Failure> {
-    let Some(EvaluatedPlan { scenario, .. }) = answer.plans.first().filter(|_| answer.exact) else { return Ok(None) };
-    let whole = scenario.model.experts.is_some() && scenario.plan.experts.ranks == 1;
-    if !whole || !search.space.is_free(Field::Experts) {
-        return Ok(None);
-    }
-    let mut space = search.space.clone();
-    space.vary(Axis { field: Field::Experts, values: vec![scenario.cluster.devices_per_node().into()] });
-    let divided = PlanSearch { space, top: 1, front: Vec::new(), ..search.clone() };
-    let pool = session.pool()?;
-    let Some(found) = divided.run(&Evaluator::new(&pool, cancel), &mut |_| {}).plans.pop() else { return Ok(None) };
-    let mut workspace = Workspace::default();
-    let [one, other] = [scenario, &found.scenario].map(|scenario| search::full(scenario, &mut workspace));
-    let (one, other) = (one?, other?);
-    let first = Side { name: "the first", scenario, evaluation: &one };
-    let why = sentence(first, Side { name: "it", scenario: &found.scenario, evaluation: &other });
-    Ok(Some((found, why)))
+/// Refuses what makes no sense beside the objective.
+fn refuse_combined(arguments: &SearchArgs) -> Result<(), Failure> {
+    let SearchArgs { objective, tokens_per_s_min, over, pareto, part, known, top, .. } = arguments;
+    let mut refusals = Refusals::default();
+    let sequence = *objective == Sought::Sequence;
+    refusals.refuse(
+        !sequence && tokens_per_s_min.is_some(),
+        "--tokens-per-s-min: holds for lengths of a sequence; add --objective sequence, or leave it out",
+    );
+    let lengths = over.iter().any(|axis| axis.field == Field::Sequence);
+    refusals.refuse(
+        sequence && lengths,
+        "--over seq: the objective sequence tries lengths itself; leave it out, or choose --objective throughput",
+    );
+    refusals.refuse(
+        sequence && !pareto.is_empty(),
+        "--pareto: each length has one best plan; leave it out, or choose --objective throughput",
+    );
+    refusals.refuse(
+        sequence && (part.is_some() || !known.is_empty()),
+        "--part: a search for lengths is not divided; leave it out, or choose --objective throughput",
+    );
+    refusals.refuse(
+        sequence && top.is_some(),
+        "--top: each length has one best plan; leave it out, or choose --objective throughput",
+    );
+    refusals.end()
 }
 
 /// The search that the arguments ask for.
@@ -115,6 +125,7 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     let mut space = SearchSpace::of_stack(arguments.any_plan);
     let given = input.flags.given().map(|(field, _)| field);
     given.chain(arguments.fix.iter().copied()).for_each(|field| space.fix(field));
+    space.fix_said(&opened.file);
     for axis in arguments.over.iter().chain(&nodes) {
         space.vary(sweep::looked_up(session, axis, &opened, &input)?);
     }
@@ -130,10 +141,10 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
         Allowed { quantised: allows(Allow::Quantised), offload: allows(Allow::Offload), fp8: allows(Allow::Fp8) };
     space.allow(allowed, &base);
     let limits = limits(&base, &space, arguments)?;
-    let (front, top) = (arguments.pareto.clone(), arguments.top as usize);
+    let (front, top) = (arguments.pareto.clone(), arguments.top.unwrap_or(TOP) as usize);
     let launchers = if arguments.any_plan { Launchers::default() } else { runs_in::searched(held_launcher(arguments)) };
     let launched_only = held_launcher(arguments).is_some();
-    let search = PlanSearch::new(base, space, arguments.objective, limits, top);
+    let search = PlanSearch::new(base, space, arguments.objective.objective(), limits, top);
     Ok(PlanSearch { front, launchers, launched_only, ..search })
 }
 
@@ -145,7 +156,7 @@ fn held_launcher(arguments: &SearchArgs) -> Option<&'static Launcher> {
 /// The limits that plans must keep; refused where an input that they or another figure need is missing.
 fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
     let SearchArgs { objective, pareto, deadline, budget, .. } = arguments;
-    let weighs = |one: Objective| *objective == one || pareto.contains(&one);
+    let weighs = |one: Objective| *objective == Sought::Plans(one) || pareto.contains(&one);
     let jobs = space.jobs(base);
     if weighs(Objective::Cost) || budget.is_some() {
         priced(&jobs, budget.as_ref(), &arguments.input)?;
@@ -166,6 +177,9 @@ fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Resul
     }
     if let Some(budget) = budget {
         limits = limits.for_at_most(budget.amount, tokens);
+    }
+    if let Some(least) = arguments.tokens_per_s_min {
+        limits.per_token = limits.per_token.min(1.0 / least);
     }
     Ok(limits)
 }

@@ -112,10 +112,10 @@ impl Theme {
     /// The style of a span on the timeline.
     pub fn span(self, kind: TaskKind) -> Style {
         self.fill(match kind {
-            TaskKind::Forward => Tone::Blue,
+            TaskKind::Forward | TaskKind::ForwardAlone => Tone::Blue,
             TaskKind::Backward | TaskKind::BackwardInputs => Tone::Violet,
             TaskKind::Optimizer => Tone::Green,
-            TaskKind::AllGather => Tone::Teal,
+            TaskKind::AllGather | TaskKind::Rollout => Tone::Teal,
             TaskKind::ReduceScatter | TaskKind::AllReduce | TaskKind::AllToAll => Tone::Ochre,
             TaskKind::BackwardWeights | TaskKind::PointToPoint => Tone::Rose,
             TaskKind::Copy | TaskKind::Host => Tone::Grey,

@@ -15,7 +15,7 @@ use shardscope_engine::search::planner::profile::MeasuredProfile;
 use shardscope_engine::stack::Stack;
 use shardscope_engine::text::is_hidden;
 use shardscope_evidence::measured;
-use shardscope_interop::huggingface::{self, ImportOptions};
+use shardscope_interop::huggingface::{self, Families, ImportOptions};
 use shardscope_interop::kineto::{self, TraceComparison};
 use shardscope_interop::nccl::{self, LinkOptions};
 use shardscope_interop::plans::{self, LauncherFile, PlanWishes};
@@ -118,7 +118,8 @@ fn profiles() {
 
 #[test]
 fn configurations_of_hugging_face() {
-    fuzz("hf", |text| match huggingface::model(text, ImportOptions::default()) {
+    let families = Families::of_library(&shardscope_presets::library()).unwrap();
+    fuzz("hf", |text| match huggingface::model(text, &families, ImportOptions::default()) {
         Ok(imported) => vec![imported.report.text()],
         Err(error) => vec![error.to_string()],
     });

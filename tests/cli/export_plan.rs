@@ -132,6 +132,7 @@ MEGATRON_ARGS=(
     --disable-bias-linear
     --num-query-groups 8
     --seq-length 4096
+    --max-position-embeddings 4096
     --micro-batch-size 4
     --tensor-model-parallel-size 2
     --pipeline-model-parallel-size 2
@@ -139,7 +140,6 @@ MEGATRON_ARGS=(
     --optimizer adam
     --use-precision-aware-optimizer
     --global-batch-size 512
-    --max-position-embeddings 4096
     --sequence-parallel
     --bf16
     --fp8-format hybrid
@@ -240,6 +240,56 @@ fn megatron_has_compressed_attention() {
     ] {
         home.write("job.sh", &script.replace(change.0, change.1));
         let refused = home.run("import plan job.sh --hardware b200-dgx").refused().join("\n");
+        assert_contains(&refused, &[what]);
+    }
+}
+
+/// The arguments are those of `examples/gptoss/02_train.sh` of Megatron-LM: every second layer looks back over 127 tokens and
+/// sees itself, each head has a learned score. Read again they make the same model, of 20,914,757,184 parameters as its
+/// published files have it.
+#[test]
+fn megatron_has_windows_and_learned_scores() {
+    let home = Home::new();
+    let plan = "--hardware h100-80gb-dgx --model gpt-oss-20b --stack megatron-core-2026 --devices 16 --strategy zero1";
+    let script = home.run(&format!("export --to megatron {plan}")).stdout;
+    let said = [
+        "--window-size 127,0\n",
+        "--window-attn-skip-freq 2\n",
+        "--softmax-type learnable\n",
+        "--quick-geglu --glu-linear",
+    ];
+    assert_contains(&script, &said);
+    assert!(!script.contains("--disable-bias-linear") && !script.contains("further arguments"), "{script}");
+    let read = |script: &str| {
+        home.write("job.sh", script);
+        home.run("import plan job.sh --hardware h100-80gb-dgx --stack megatron-core-2026 --out job.toml --force")
+    };
+    let shape = |key: &str| {
+        let text = std::fs::read_to_string(home.path().join("job.toml")).expect("written");
+        text.lines().find(|line| line.starts_with(key)).map(ToOwned::to_owned)
+    };
+    assert_eq!(read(&script).code, Some(0));
+    // Without shards of the weights it does not fit, which the evaluation says.
+    let again = home.run("eval ./job.toml --format json").json(3);
+    assert_eq!(again["parameters"]["total"].as_u64(), Some(20_914_757_184));
+    assert_eq!(shape("full_every").as_deref(), Some("full_every = 2"));
+    // A list says the same; one of which the first layers alone have windows is another kind.
+    for (places, key, said) in [
+        ("'[1,0]*12'", "full_every", Some("full_every = 2")),
+        ("'[1]*7+[0]*17'", "layers = 7", Some("layers = 7")),
+        ("1", "[window]", None),
+    ] {
+        let script = script.replace("--window-attn-skip-freq 2", &format!("--window-attn-skip-freq {places}"));
+        let run = read(&script);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(shape(key).as_deref(), said, "{places}");
+    }
+    for (change, what) in [
+        (("-freq 2", "-freq '[1,1,0,0,1]*4'"), "is no list of 24 layers"),
+        (("-freq 2", "-freq '[1,1,0,0]*6'"), "gives windows to layers as no model can say"),
+        (("127,0", "wide"), "'wide' is no pair of counts"),
+    ] {
+        let refused = read(&script.replace(change.0, change.1)).refused().join("\n");
         assert_contains(&refused, &[what]);
     }
 }

@@ -1,5 +1,6 @@
 //! Inputs as users have them, each with the value that it means: a refusal where no scenario can say it.
 
+mod examples;
 mod kinds;
 mod programs;
 
@@ -126,11 +127,12 @@ fn weights_that_are_quantised_or_frozen_otherwise_are_refused_by_name() {
         ("--use_peft --use_dora True", &["--use_dora"]),
         ("--use_peft False --lora_r 8", &["--lora_r"]),
         ("--freeze_backbone True", &["--freeze_backbone"]),
-        ("--attn_implementation eager", &["--attn_implementation: 'eager'", "--stack"]),
-        ("--stage dpo", &["--stage: 'dpo'"]),
+        ("--stage ppo", &["--stage: 'ppo'"]),
     ] {
         assert_contains(&refused(&[("run.sh", &script(flags))], ON_A100), names);
     }
+    let eager = imported(&[("run.sh", &script("--attn_implementation eager"))], ON_A100).stdout;
+    assert_contains(&eager, &["attention_kernel = \"plain\""]);
     let full = script("--finetuning_type full --bits 16 --use_peft False --load_in_4bit false --stage sft");
     assert_contains(&imported(&[("run.sh", &full)], ON_A100).stdout, &["strategy = \"fsdp\""]);
 }
@@ -302,10 +304,10 @@ fn axolotl_s_section_of_fsdp2_is_a_strategy() {
             "paged_optimizer = true",
         ],
     );
-    let plain = file.replace("fsdp_version: 2\n", "");
-    assert!(
-        imported(&[("axolotl.yaml", &plain)], "--devices 8 --model llama-3.1-8b").stdout.contains("strategy = \"ddp\"")
-    );
+    // The section alone switches FSDP on, of the first version (`core/builders/base.py`, `setup_fsdp_envs`).
+    let first = file.replace("fsdp_version: 2\n", "").replace("accumulation_steps: 1", "accumulation_steps: 4");
+    let run = imported(&[("axolotl.yaml", &first)], "--devices 8 --model llama-3.1-8b");
+    assert_contains(&run.stdout, &["strategy = \"fsdp\"", "offload = \"state\"", "reduction = \"step\""]);
 }
 
 /// Compiled code is a field, of layers alone where the loss is not among the components.
@@ -386,7 +388,8 @@ fn what_an_import_could_not_say_stands_with_the_figures() {
     let deepspeed = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "compile": {"enabled": true},
         "zero_optimization": {"stage": 2}}"#;
     let home = with(&[("ds.json", deepspeed)]);
-    let run = home.run(&format!("import plan ds.json {ON_A100} --seq 2048 --devices 8 --out out.toml"));
+    let job = "--model opt-30b --hardware a100-80gb-dgx --seq 2048 --devices 8";
+    let run = home.run(&format!("import plan ds.json {job} --out out.toml"));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     for command in ["eval ./out.toml --format json", "eval ./out.toml --micro-batch 2 --format json"] {
         let json: serde_json::Value = serde_json::from_str(&home.run(command).stdout).expect("JSON");

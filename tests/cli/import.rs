@@ -95,6 +95,17 @@ fn what_cannot_be_imported_is_refused_with_file_field_value_and_a_way_out() {
     home.write("whale.json", &fixture("llama-2-7b").replace("\"llama\"", "\"whale\""));
     assert_contains(&home.run("import model whale.json").refused().join("\n"), &["'whale'", "--like says so"]);
     assert_contains(&home.run("import model whale.json --like llama").stdout, &["# 6,738,415,616 parameters"]);
+    // A class of the user's own: without a gate 32 layers have 4,096 x 11,008 weights less each, 6,738,415,616 - 1,442,840,576.
+    std::fs::create_dir_all(home.path().join("mine/tools")).expect("a folder");
+    let file = |entry: &str| {
+        home.write("mine/tools/ours.toml", &format!("format = 1\n[[family]]\nname = \"whale\"\n{entry}\n"));
+    };
+    file("gated = false");
+    let own = home.run("import model whale.json --presets mine");
+    assert_contains(&own.stdout, &["# 5,295,575,040 parameters"]);
+    file("kv-heads = { heads = 1 }");
+    let broken = home.run("import model whale.json --presets mine").refused().join("\n");
+    assert_contains(&broken, &["tools/ours.toml:4", "kv-heads"]);
 }
 
 #[test]

@@ -84,7 +84,9 @@ fn plans_stay_within_what_the_stack_runs() {
             if alike {
                 assert!(extents.iter().all(|one| one["weights"] == "device" && *one == extents[0]), "{extents:?}");
             } else {
-                assert!(extents.iter().all(|one| one["weights"] == one["optimizer"]), "{extents:?}");
+                // FSDP2 has one extent for all of an operator's state, or keeps its weights within a step.
+                let one_extent = |one: &&Value| one["weights"] == one["optimizer"] || one["weights"] == "device";
+                assert!(extents.iter().all(one_extent), "{extents:?}");
             }
         }
     }

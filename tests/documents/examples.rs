@@ -14,7 +14,7 @@ use super::{Document, ROOT, commands, documents};
 const WITHOUT_EXAMPLE: [&str; 4] = ["explorer", "import", "sweeps", "held-out"];
 
 /// Commands whose JSON has all keys between them.
-const JSON: [&str; 13] = [
+const JSON: [&str; 14] = [
     "eval lora-70b",
     "eval zeropp-18b-v100 --tokens 1T",
     "eval --model deepseek-v3 --hardware h100-80gb-dgx --nodes 64 --pp 16 --ep 32 --offload optimizer-nvme",
@@ -22,6 +22,7 @@ const JSON: [&str; 13] = [
     "eval --model mpt-7b --nodes 8 --measured-mfu 20%",
     "search --model mpt-7b --nodes 1 --tokens 1T --top 1 --pareto days,devices --tp 1 --cp 1 --pp 1",
     "search --model llama-3.1-8b --hardware a6000-48gb --stack accelerate --devices 2 --seq 4096",
+    "search --model mpt-1b --nodes 1 --objective sequence",
     "sweep --model mpt-7b --x nodes=1,2 --y micro-batch=1,2",
     "limits --model mpt-7b --nodes 8",
     "plan osdp-48x1536 --memory-limit 10GiB --any-plan",

@@ -87,6 +87,6 @@ fn unshared(scenario: &Scenario) -> [f64; 3] {
     let mut simulator = Simulator::default();
     simulator.run(&program.code, &program.ranks, true, &mut ()).expect("no task waits for ever");
     let outcome = simulator.outcome(0);
-    let [forward, backward, _] = outcome.totals.phases;
+    let [forward, backward, ..] = outcome.totals.phases;
     [forward, backward, outcome.end].map(|picos| picos as f64 / PICOS)
 }

@@ -367,6 +367,23 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 200,
     },
+    // What context ranks send one another, with each kernel of attention.
+    Family {
+        name: "context-kinds",
+        base: &[H100, ("strategy", "zero1"), ("nodes", "4")],
+        axes: &[
+            ("context_kind", &["usp", "ulysses", "all-gather", "zigzag", "ring"]),
+            ("context", &["8", "4", "16"]),
+            ("context_heads", &["2", LEFT, "4"]),
+            ("attention_kernel", &[LEFT, "plain", "flash2", "flash3", "cudnn"]),
+            ("model", &["llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "nemotron-h-8b"]),
+            ("stack", &["megatron-core-2026", "default", "xtuner-2025"]),
+            ("tensor", &["1", "2"]),
+            ("recompute", &["full", "selective", "none"]),
+            ("sequence", &["16384", "131072"]),
+        ],
+        take: 150,
+    },
     // ZeRO++: quantised transfers and a second copy of the weights.
     Family {
         name: "quantised",
@@ -769,6 +786,83 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 60,
     },
+    // Logits and loss: whole, divided, fused and in chunks.
+    Family {
+        name: "losses",
+        base: &[H100, ("strategy", "fsdp"), ("recompute", "full"), ("sequence", "8192")],
+        axes: &[
+            ("loss", &["stack", "whole", "vocab-parallel", "fused", "chunked"]),
+            ("stack", &["default", "torchtune-2025", "hf-trainer-2024", "torchtitan-2026", "megatron-core-2026"]),
+            ("model", &["llama-3.1-8b", "qwen3-30b-a3b", "gemma3-1b"]),
+            ("tensor", &["1", "4"]),
+            ("compile", &["off", "on"]),
+            ("train", &["full", "lora"]),
+            ("micro_batch", &["1", "2"]),
+            ("nodes", &["1", "2"]),
+        ],
+        take: 80,
+    },
+    // Chunks of any size, in either format.
+    Family {
+        name: "loss-chunks",
+        base: &[H100, ("strategy", "fsdp"), ("recompute", "full"), ("sequence", "8192"), ("loss", "chunked")],
+        axes: &[
+            ("loss_chunk", &[LEFT, "256", "2048"]),
+            ("loss_format", &[LEFT, "fp32", "bf16"]),
+            ("stack", &["default", "torchtune-2025", "hf-trainer-2024", "torchtitan-2026"]),
+            ("model", &["llama-3.1-8b", "qwen3-30b-a3b", "gemma3-1b"]),
+            ("tensor", &["1", "4"]),
+            ("train", &["full", "lora"]),
+            ("micro_batch", &["1", "2"]),
+            ("nodes", &["1", "2"]),
+        ],
+        take: 80,
+    },
+    // A pipeline whose last stage has the loss, and layers for further tokens.
+    Family {
+        name: "losses-in-stages",
+        base: &[H100, ("model", "llama-3.1-8b"), ("strategy", "zero1"), ("nodes", "4"), ("accumulate", "8")],
+        axes: &[
+            ("loss", &["stack", "whole", "fused", "chunked"]),
+            ("stack", &["default", "torchtitan-2026", "megatron-core-2026"]),
+            ("pipeline", &["1", "4"]),
+            ("schedule", &["1f1b", "gpipe"]),
+            ("mtp_layers", &["0", "1"]),
+            ("loss_chunk", &[LEFT, "512"]),
+            ("tensor", &["1", "2"]),
+            ("recompute", &["none", "full"]),
+        ],
+        take: 60,
+    },
+    // An MLP in tiles, beside what else is computed again and divided.
+    Family {
+        name: "mlp-tiles",
+        base: &[H100, ("stack", "default"), ("strategy", "fsdp"), ("sequence", "32768")],
+        axes: &[
+            ("mlp_tiles", &["1", "4", "32"]),
+            ("recompute", &["none", "selective", "full"]),
+            ("model", &["llama-3.1-8b", "mpt-7b", "gemma3-1b"]),
+            ("tensor", &["1", "4"]),
+            ("loss", &["stack", "chunked"]),
+            ("train", &["full", "lora"]),
+            ("nodes", &["1", "2"]),
+        ],
+        take: 40,
+    },
+    // Frozen weights in fp32, cast for each product.
+    Family {
+        name: "frozen-in-fp32",
+        base: &[H100, ("train", "lora"), ("frozen_format", "fp32")],
+        axes: &[
+            ("stack", &["hf-trainer-2024", "peft-2025", "litgpt-2024", "megatron-bridge-2025"]),
+            ("model", &["llama-3.1-8b", "qwen3-30b-a3b"]),
+            ("strategy", &["ddp", "zero1"]),
+            ("recompute", &["none", "full"]),
+            ("tensor", &["1", "2"]),
+            ("nodes", &["1", "2"]),
+        ],
+        take: 24,
+    },
     // A batch that is held, from which accumulation follows.
     Family {
         name: "batches",
@@ -851,5 +945,65 @@ pub(super) const FAMILIES: &[Family] = &[
             ("accumulate", &["1", "4"]),
         ],
         take: 100,
+    },
+    // Methods of post-training with a reference, beside what is trained and how it is sharded.
+    Family {
+        name: "post-training",
+        base: &[H100, DEFAULT, ("model", "llama-3.1-8b"), ("sequence", "2048"), ("nodes", "2")],
+        axes: &[
+            ("method", &["dpo", "kto", "orpo", "reward"]),
+            ("reference", &[LEFT, "resident", "host", "precomputed", "qwen3-8b"]),
+            ("reference_over", &[LEFT, "device", "node"]),
+            ("padding", &[LEFT, "packed"]),
+            ("train", &["full", "lora"]),
+            ("strategy", &["fsdp", "zero1"]),
+            ("tensor", &["1", "2"]),
+            ("pipeline", &["1", "2"]),
+            ("recompute", &["none", "full"]),
+            ("accumulate", &["2", "4"]),
+        ],
+        take: 160,
+    },
+    // A teacher, whole or by its largest logits.
+    Family {
+        name: "distillation",
+        base: &[H100, DEFAULT, ("method", "distill"), ("sequence", "2048"), ("nodes", "2")],
+        axes: &[
+            ("model", &["llama-3.1-8b", "qwen3-30b-a3b"]),
+            ("teacher", &["resident", "host", "llama-3.1-70b", "precomputed"]),
+            ("teacher_over", &[LEFT, "node", "device"]),
+            ("top_k", &[LEFT, "64"]),
+            ("strategy", &["fsdp", "zero1"]),
+            ("experts", &["1", "4"]),
+            ("pipeline", &["1", "2"]),
+            ("accumulate", &["2", "4"]),
+        ],
+        take: 100,
+    },
+    // Answers that the model writes: the engine, and what of the trainer waits meanwhile.
+    Family {
+        name: "rollouts",
+        base: &[H100, DEFAULT, ("model", "llama-3.1-8b"), ("sequence", "2048"), ("nodes", "2"), ("accumulate", "64")],
+        axes: &[
+            ("method", &["grpo", "ppo"]),
+            ("critic", &[LEFT, "qwen3-8b"]),
+            ("reward_model", &[LEFT, "resident", "qwen3-8b"]),
+            ("reference", &[LEFT, "host", "none"]),
+            ("group", &[LEFT, "4"]),
+            ("updates", &[LEFT, "2"]),
+            ("update_epochs", &[LEFT, "2"]),
+            ("layout", &[LEFT, "split"]),
+            ("rollout_devices", &[LEFT, "8"]),
+            ("rollout_tp", &[LEFT, "2", "4"]),
+            ("rollout_share", &[LEFT, "0.4"]),
+            ("rollout_slots", &[LEFT, "64", "16"]),
+            ("rollout_format", &[LEFT, "fp8"]),
+            ("cache_format", &[LEFT, "fp8"]),
+            ("sleep", &[LEFT, "0", "2"]),
+            ("trainer_offload", &[LEFT, "optimizer", "all"]),
+            ("strategy", &["fsdp", "zero1"]),
+            ("pipeline", &["1", "2"]),
+        ],
+        take: 240,
     },
 ];

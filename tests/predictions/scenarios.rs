@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use shardscope_engine::scenario::field::Field;
+
 use super::families::FAMILIES;
 
 /// A key of a scenario file and its value; [`LEFT`] leaves the key to its default.
@@ -68,12 +70,22 @@ impl Question {
         for setting in top {
             line(&mut text, setting);
         }
-        text += "[plan]\n";
-        for setting in plan {
-            line(&mut text, setting);
+        let (post, plan): (Vec<&Setting>, Vec<&Setting>) = plan.into_iter().partition(|(key, _)| is_post_training(key));
+        for (table, settings) in [("plan", plan), ("post_training", post)] {
+            if table == "plan" || !settings.is_empty() {
+                text.extend(["[", table, "]\n"]);
+            }
+            for setting in settings {
+                line(&mut text, setting);
+            }
         }
         text
     }
+}
+
+/// Whether a key stands in the table of post-training.
+fn is_post_training(key: &str) -> bool {
+    Field::all().any(|field| field.key() == key && field.path().starts_with("post_training."))
 }
 
 /// Numbers and switches as they are, words as TOML has them.

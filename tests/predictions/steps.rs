@@ -15,7 +15,7 @@ use super::table::Table;
 const ELASTIC: usize = 12;
 
 /// Columns, each with the paths in the JSON whose values stand in its cells; `*` is every element of a list.
-const FIGURES: [(&str, &[&str]); 41] = [
+const FIGURES: [(&str, &[&str]); 42] = [
     ("fits", &["fits"]),
     ("step_time_s", &["step_time_s"]),
     ("tokens_per_s_per_device", &["tokens_per_s_per_device"]),
@@ -63,6 +63,20 @@ const FIGURES: [(&str, &[&str]); 41] = [
             "intensities.*.threshold_flop_per_byte",
             "intensities.*.slowdown",
             "intensities.*.micro_batches_to_hide",
+        ],
+    ),
+    (
+        "beside",
+        &[
+            "phases.beside_s",
+            "memory.parts.beside",
+            "post_training.phases.*.peak_bytes",
+            "memory.parts.engine",
+            "post_training.prompts_per_step",
+            "post_training.answers_per_step",
+            "post_training.updates_per_step",
+            "post_training.slots",
+            "post_training.cache_bytes",
         ],
     ),
 ];

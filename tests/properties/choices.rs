@@ -8,12 +8,12 @@ use shardscope_engine::units::Share;
 /// Whether a scenario makes it.
 type Choice = fn(&Scenario) -> bool;
 
-/// In a thousand scenarios of each kind every choice stands at least twenty times, beside others.
+/// In twelve hundred scenarios of each kind every choice stands at least twenty times, beside others.
 #[test]
 fn every_choice_is_drawn() {
     let library = shardscope_presets::library();
-    let toys: Vec<Scenario> = (0..1000).map(|seed| random::scenario(&mut Draws::seeded(seed))).collect();
-    let presets: Vec<Scenario> = (0..1000).map(|seed| random::of_presets(&library, &mut Draws::seeded(seed))).collect();
+    let toys: Vec<Scenario> = (0..1200).map(|seed| random::scenario(&mut Draws::seeded(seed))).collect();
+    let presets: Vec<Scenario> = (0..1200).map(|seed| random::of_presets(&library, &mut Draws::seeded(seed))).collect();
     let choices: [(&str, Choice); 16] = [
         ("experts over ranks", |scenario| scenario.plan.experts.ranks > 1),
         ("tensor ranks of experts", |scenario| scenario.plan.experts.tensor.is_some()),

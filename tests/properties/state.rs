@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use shardscope_engine::cost::{Factors, Parameters, Piece};
 use shardscope_engine::evaluate::{Summary, Workspace, summary};
-use shardscope_engine::plan::{Accumulation, Ema, Offload, Optimizer};
+use shardscope_engine::plan::{Accumulation, Ema, Offload, Optimizer, PostTraining};
 use shardscope_engine::program::{ModelState, Program};
 use shardscope_engine::scenario::Scenario;
 
@@ -48,7 +48,9 @@ proptest! {
         let layer = |kind| piece(kind, Piece::Mixer) + piece(kind, Piece::Mlp);
         let layers = scenario.model.kinds().map(|(kind, layers)| layer(kind) * f64::from(layers));
         let [embedding, head] = [Parameters::embedding, Parameters::head].map(|end| end(&scenario));
-        let shared = scenario.model.vocab > 0 && (scenario.model.tied || scenario.model.mtp_layers > 0);
+        // A head that scores answers shares nothing with the embedding.
+        let tied = scenario.model.tied && !scenario.model.scores;
+        let shared = scenario.model.vocab > 0 && (tied || scenario.model.mtp_layers > 0);
         let twice = if scenario.plan.pipeline > 1 && shared { embedding } else { Parameters::NONE };
         let expected = layers.fold(embedding + head + twice, |all, more| all + more);
         for (found, expected) in [
@@ -109,6 +111,8 @@ proptest! {
     #[test]
     fn an_average_is_on_the_device_or_on_the_host(mut scenario in any_scenario()) {
         scenario.plan.offload = Offload::None;
+        // The host may hold a model beside too.
+        scenario.plan.post_training = PostTraining::default();
         let mut placed = |ema: Ema| {
             scenario.plan.ema = ema;
             states(&scenario)

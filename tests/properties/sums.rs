@@ -19,8 +19,8 @@ proptest! {
         let Ok(summary) = summary(&scenario, &mut workspace) else { return Ok(()) };
         let step = summary.step_time.get();
         let TimeParts { compute, communication, exposed, bubble, optimizer, other, .. } = summary.time;
-        let Phases { forward, backward, update } = summary.phases;
-        for sum in [compute + exposed + bubble + optimizer + other, forward + backward + update] {
+        let Phases { forward, backward, update, beside } = summary.phases;
+        for sum in [compute + exposed + bubble + optimizer + other, forward + backward + update + beside] {
             prop_assert!((sum.get() - step).abs() <= 1e-9 * step, "{sum} is not {step} s");
         }
         prop_assert!(exposed <= communication);

@@ -60,7 +60,7 @@ pub const RELATIONS: &[Relation] = &[
             let parts = time.compute + time.exposed + time.bubble + time.optimizer + time.other;
             equal("the sum of parts", parts.get(), run.step()).and(equal(
                 "the sum of phases",
-                (phases.forward + phases.backward + phases.update).get(),
+                (phases.forward + phases.backward + phases.update + phases.beside).get(),
                 run.step(),
             ))
         }),
@@ -81,7 +81,7 @@ pub const RELATIONS: &[Relation] = &[
         holds: Of(|run| {
             let plan = &run.scenario.plan;
             let sequences = f64::from(run.scenario.devices() / plan.tensor / plan.context / plan.pipeline)
-                * f64::from(plan.micro_batch * plan.accumulate);
+                * f64::from(plan.sequences_at_once() * plan.accumulate);
             let tokens = sequences * f64::from(plan.sequence);
             equal("tokens", run.summary.tokens_per_step, tokens).and(equal(
                 "tokens per second",

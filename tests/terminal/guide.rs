@@ -4,6 +4,9 @@ use tempfile::tempdir;
 
 use super::harness::{Options, Session};
 
+/// A terminal that has the whole chapter, so that its first line is seen.
+const TALL: (u16, u16) = (100, 400);
+
 /// Runs `guide keys` with a pager, and hands back what is on the screen at its end.
 fn guide(pager: &str, size: (u16, u16)) -> String {
     let folder = tempdir().unwrap();
@@ -32,11 +35,11 @@ fn ctrl_c_is_the_pagers() {
 
 #[test]
 fn a_pager_that_is_not_there_is_named_and_the_text_printed() {
-    let screen = guide("no-such-pager", (100, 200));
+    let screen = guide("no-such-pager", TALL);
     assert!(screen.contains("'no-such-pager', does not start") && screen.contains("Look up a key"), "{screen}");
 }
 
 #[test]
 fn an_empty_pager_means_none() {
-    assert!(guide("", (100, 200)).starts_with("Look up a key"));
+    assert!(guide("", TALL).starts_with("Look up a key"));
 }

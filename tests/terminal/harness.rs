@@ -52,7 +52,8 @@ schedule = "interleaved"
 stages_per_rank = 4
 "#;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+/// After so long a thing does not come: the longest search is proven within a minute by a build for tests on two idle cores.
+const DEADLINE: Duration = Duration::from_secs(180);
 /// How a frame ends: "end of a synchronized update".
 const END: &[u8] = b"\x1b[?2026l";
 const POLL: Duration = Duration::from_micros(500);

@@ -5,8 +5,10 @@
 It needs no GPU. A package that is missing is a failure, not a skip: name the targets whose packages are there.
     accelerate      accelerate 1.15.0
     deepspeed       deepspeed 0.19.8
-    hf-trainer      transformers 5.24.0
+    hf-trainer      transformers 5.24.0, and trl 1.16.0 for adapters, which its parser of `trl sft` reads
     torchtitan      torchtitan 0.2.2, of which the TOML is read (0.3.0 in an environment of its own: torchtitan-command)
+    torchtune       torchtune 0.7.0 with torchao 0.18: a configuration of its recipes with ours over it, as `tune validate` checks it.
+                    The registry has 0.6.1 at most, whose recipes lack the mesh: let PYTHONPATH name a clone of v0.7.0
 """
 
 import json
@@ -37,7 +39,10 @@ PLANS = {
     "hf-trainer": [
         ("--devices 64 --strategy fsdp --micro-batch 4 --accumulate 2 --recompute full", {"micro": 4, "fsdp": True}),
         ("--devices 64 --strategy fsdp --precision fp16", {"micro": 1, "fsdp": True}),
+        ("--devices 8 --strategy fsdp --offload state", {"micro": 1, "fsdp": True, "cpu_offload": True}),
         ("--devices 64 --strategy ddp --optimizer adam8bit --recompute full", {"micro": 1, "fsdp": False}),
+        ("--devices 1 --strategy ddp --train qlora --micro-batch 4", {"micro": 4, "fsdp": False, "rank": 16, "bits": 4}),
+        ("--devices 8 --strategy fsdp --train lora --lora-rank 64", {"micro": 1, "fsdp": True, "rank": 64, "bits": None}),
     ],
     "torchtitan": [
         ("--devices 64 --strategy hsdp --shard 8 --tp 2 --pp 2 --schedule breadth-first --stages-per-rank 2 "
@@ -47,6 +52,16 @@ PLANS = {
         ("--devices 32 --strategy fsdp --pp 4 --schedule gpipe --accumulate 8", {"local": 8}),
     ],
 }
+PLANS["torchtune"] = [
+    (f"--stack torchtune-2025 --moments bf16 --master-weights none {plan}", expected)
+    for plan, expected in [
+        ("--devices 8 --strategy fsdp --micro-batch 2 --recompute full --offload checkpoints", {"recipe": "full"}),
+        ("--devices 16 --strategy hsdp --shard 8 --tp 2 --reshard off", {"recipe": "full"}),
+        ("--devices 8 --strategy fsdp --offload state --optimizer adam8bit", {"recipe": "full"}),
+        ("--devices 8 --strategy fsdp --train lora --lora-targets q,v,o --compile on", {"recipe": "lora"}),
+        ("--devices 8 --strategy fsdp --train qlora --lora-rank 64", {"recipe": "lora"}),
+    ]
+]
 PLANS["torchtitan-command"] = PLANS["torchtitan"]
 
 
@@ -103,11 +118,46 @@ def hf_trainer(path, expected, _devices):
     arguments = yaml.safe_load(Path(path).read_text())
     # Without a device neither format can be had, and what is asked for is not what a device would do.
     arguments = {key: value for key, value in arguments.items() if key not in ("bf16", "fp16")}
-    read = TrainingArguments(use_cpu=True, **arguments)
-    found = {"micro": read.per_device_train_batch_size, "fsdp": bool(read.fsdp)}
+    if "use_peft" in arguments:
+        read, adapters = sft(arguments)
+        found = {"rank": adapters.lora_r, "bits": 4 if adapters.load_in_4bit else None}
+        assert adapters.use_peft and read.max_length == 4096, (adapters, read.max_length)
+    else:
+        read, found = TrainingArguments(use_cpu=True, **arguments), {}
+    found |= {"micro": read.per_device_train_batch_size, "fsdp": bool(read.fsdp)}
+    if read.fsdp and read.fsdp_plugin_args.get("cpu_offload"):
+        found["cpu_offload"] = True
     assert found == expected, f"{found}, not {expected}"
     if read.fsdp:
         assert read.fsdp_plugin_args["fsdp_version"] == 2, read.fsdp_plugin_args
+
+
+def sft(arguments):
+    """What `trl sft --config FILE` makes of arguments."""
+    from trl import ModelConfig, SFTConfig, TrlParser
+
+    parsed = TrlParser((SFTConfig, ModelConfig)).parse_dict({**arguments, "use_cpu": True})
+    return parsed[0], parsed[1]
+
+
+def torchtune_recipe(path, expected, _devices):
+    import torchtune
+    from omegaconf import OmegaConf
+    from torchtune.config import validate
+
+    # The recipes stand beside the package, and cannot be imported.
+    folder, kind = Path(torchtune.__file__).parent.parent / "recipes", expected["recipe"]
+    own = OmegaConf.load(path)
+    over = {"full": "8B_full", "lora": "8B_lora"}[kind]
+    base = OmegaConf.load(folder / f"configs/llama3_1/{over}.yaml")
+    # Another component takes the place of the whole section but for what ours says: it has arguments of its own.
+    for name, section in own.items():
+        if OmegaConf.is_dict(section) and section.get("_component_") not in (None, base[name].get("_component_")):
+            del base[name]
+    validate(OmegaConf.merge(base, own))
+    source = (folder / f"{kind}_finetune_distributed.py").read_text()
+    unread = [name for name in own if f"cfg.{name}" not in source and f'"{name}"' not in source]
+    assert not unread, f"its recipe never reads {', '.join(unread)}"
 
 
 def torchtitan(path, expected, devices):
@@ -144,6 +194,7 @@ CHECKS = {
     "hf-trainer": hf_trainer,
     "torchtitan": torchtitan,
     "torchtitan-command": torchtitan_command,
+    "torchtune": torchtune_recipe,
 }
 
 
@@ -153,7 +204,8 @@ def main():
         raise SystemExit(f"name the program, and targets among {', '.join(CHECKS)}")
     for target in targets:
         for plan, expected in PLANS[target]:
-            devices = int(plan.split()[1])
+            words = plan.split()
+            devices = int(words[words.index("--devices") + 1])
             before = dict(os.environ)
             with tempfile.TemporaryDirectory() as folder:
                 CHECKS[target](export(program, target, plan, folder), expected, devices)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Step times of measured runs by shardscope and by the planners beside it, each at its own defaults.
+"""Step times and peaks of memory of measured runs by shardscope and by the planners beside it, each at its own defaults.
 
     tests/tools/peers.py FOLDER [ROWS.csv ...] [--shardscope PROGRAM]
 
@@ -59,7 +59,19 @@ class Run(typing.NamedTuple):
     pipeline: int
     data: int
     recompute: str
+    # What was measured of it; a table has one of both at least.
+    seconds: float | None
+    bytes: float | None
+
+
+class Predicted(typing.NamedTuple):
+    """What a planner says of a run: a step, and the peak of a device."""
+
     seconds: float
+    bytes: float
+
+
+Planner = typing.Callable[[Run], Predicted]
 
 
 def runs(tables: typing.Iterable[str]) -> typing.Iterator[Run]:
@@ -69,8 +81,13 @@ def runs(tables: typing.Iterable[str]) -> typing.Iterator[Run]:
     for table in tables:
         for row in csv.DictReader(io.StringIO(table)):
             known = row["cluster"] in LINKS and row["strategy_class"] in zero and "fp8" not in row["precision"]
-            plain = (row.get("cp") or "1") == "1" and not row.get("experts") and not row.get("train")
-            if not (known and plain and row["step_time_s"] and row["scored"] != "no" and all(row[key] for key in needed)):
+            plain = (row.get("cp") or "1") == "1" and not any(row.get(key) for key in ("experts", "train", "method"))
+            # Mixed precision as all of them take it: weights of 16 bits over masters of 32.
+            plain = plain and row.get("master_weights") in (None, "", "fp32")
+            # What is told apart as no measure of speed may still be one of memory.
+            seconds = float(row["step_time_s"]) if row["step_time_s"] and row["scored"] != "no" else None
+            peak = float(row["metric_peak_mem_gb"]) * 2**30 if row["metric_peak_mem_gb"] else None
+            if not (known and plain and (seconds or peak) and all(row[key] for key in needed)):
                 continue
             hidden, layers, ffn, vocabulary = (int(row[key]) for key in ("hidden", "layers", "ffn_hidden", "vocab"))
             heads, kv_heads = int(row["heads"]), int(row["kv_heads"] or row["heads"])
@@ -81,11 +98,11 @@ def runs(tables: typing.Iterable[str]) -> typing.Iterator[Run]:
                 row["id"], row["group"], row["cluster"], int(row["num_gpus"]), 1e9 * float(row["params_b"]), layers, hidden, heads,
                 kv_heads, ffn, size[1] < size[0], vocabulary, int(row["seq_len"]), int(row["micro_batch"]), int(row["grad_accum"]),
                 zero[row["strategy_class"]], int(row["tp"] or 1), int(row["pp"] or 1), int(row["dp"] or 1), row["act_ckpt"],
-                float(row["step_time_s"]),
+                seconds, peak,
             )  # fmt: skip
 
 
-def llm_analysis() -> typing.Callable[[Run], float]:
+def llm_analysis() -> Planner:
     import logging
 
     from llm_analysis.analysis import ActivationRecomputation, DSZeRO, LLMAnalysis
@@ -100,7 +117,7 @@ def llm_analysis() -> typing.Callable[[Run], float]:
     stages = [DSZeRO.NONE, DSZeRO.STAGE_1, DSZeRO.STAGE_2, DSZeRO.STAGE_3]
     devices = {"a100-80gb-dgx": "a100-sxm-80gb", "a100-40gb-dgx": "a100-sxm-40gb", "h100-80gb-dgx": "h100-sxm-80gb"}
 
-    def step(run: Run) -> float:
+    def step(run: Run) -> Predicted:
         if run.recompute not in recompute:
             raise Unsaid("recompute that is not stated, or of some layers")
         if run.ffn % run.hidden:
@@ -120,12 +137,12 @@ def llm_analysis() -> typing.Callable[[Run], float]:
             )
         except AssertionError as error:
             raise Unsaid("refused, as it would not fit" if "max_batch_size" in str(error) else "refused") from error
-        return found["latency_per_iter"]
+        return Predicted(found["latency_per_iter"], found["(weight+op_state+grad+act)_memory_per_gpu"])
 
     return step
 
 
-def mlsysim() -> typing.Callable[[Run], float]:
+def mlsysim() -> Planner:
     import mlsysim as peer
     from mlsysim.engine.solvers.distributed import DistributedModel
     from mlsysim.models.types import TransformerWorkload
@@ -140,7 +157,7 @@ def mlsysim() -> typing.Callable[[Run], float]:
     }
     solver = DistributedModel()
 
-    def step(run: Run) -> float:
+    def step(run: Run) -> Predicted:
         if run.recompute not in ("none", "full"):
             raise Unsaid("recompute of some layers or of attention alone")
         device, link = devices[run.device]
@@ -152,23 +169,29 @@ def mlsysim() -> typing.Callable[[Run], float]:
         fleet = Fleet(name="fleet", node=node, count=run.devices // each, fabric=fabric)
         model = TransformerWorkload(name="run", architecture="Transformer", parameters=run.parameters * unit.param,
                                     layers=run.layers, hidden_dim=run.hidden, heads=run.heads, kv_heads=run.kv_heads)  # fmt: skip
-        found = solver.solve(
-            model,
-            fleet,
-            batch_size=run.micro_batch * run.accumulate * run.data,
-            tp_size=run.tensor,
-            pp_size=run.pipeline,
-            microbatch_count=run.accumulate if run.pipeline > 1 else 1,
-            zero_stage=run.zero,
-            activation_recomputation=run.recompute == "full",
-            seq_len=run.sequence,
-        )
-        return found.step_latency_total.to("s").magnitude
+        # Without a pipeline it has no micro-batches: the step is that of all of them, and the peak that of one.
+        def solved(micro_batches: int) -> typing.Any:
+            return solver.solve(
+                model,
+                fleet,
+                batch_size=run.micro_batch * micro_batches * run.data,
+                tp_size=run.tensor,
+                pp_size=run.pipeline,
+                microbatch_count=micro_batches if run.pipeline > 1 else 1,
+                zero_stage=run.zero,
+                activation_recomputation=run.recompute == "full",
+                seq_len=run.sequence,
+            )
+
+        found = solved(run.accumulate)
+        fullest = found if run.pipeline > 1 or not run.bytes else solved(1)
+        peak = fullest.node_profile.memory_footprint.to("byte").magnitude
+        return Predicted(found.step_latency_total.to("s").magnitude, peak)
 
     return step
 
 
-def calculon(folder: pathlib.Path) -> typing.Callable[[Run], float]:
+def calculon(folder: pathlib.Path) -> Planner:
     sys.path.insert(0, str(folder / "calculon"))
     import logging
 
@@ -183,7 +206,7 @@ def calculon(folder: pathlib.Path) -> typing.Callable[[Run], float]:
         with open(folder / "calculon" / "systems" / f"{name}.json", encoding="utf-8") as file:
             systems[device] = json.load(file)
 
-    def step(run: Run) -> float:
+    def step(run: Run) -> Predicted:
         if run.device not in systems:
             raise Unsaid("a machine without a file of its own")
         if run.gated or run.kv_heads != run.heads:
@@ -211,7 +234,7 @@ def calculon(folder: pathlib.Path) -> typing.Callable[[Run], float]:
             model.run(system)
         except Llm.Error as error:
             raise Unsaid("refused, as it would not fit" if "mem" in str(error).lower() else "refused") from error
-        return model.get_total_time()
+        return Predicted(model.get_total_time(), model.get_mem_tier1_cap_req())
 
     return step
 
@@ -222,15 +245,15 @@ def spread(ratios: typing.Mapping[str, typing.Sequence[float]], factor: float) -
     return statistics.fmean(errors), errors[min(len(errors) - 1, int(0.9 * len(errors)))]
 
 
-def score(name: str, step: typing.Callable[[Run], float], asked: typing.Sequence[Run]) -> list[str]:
-    """A line of the table. The best single factor is the one that fits all runs by hindsight: what a user gains who sets the
+def score(name: str, step: Planner, asked: typing.Sequence[Run], of: str) -> list[str]:
+    """A line of the table of `seconds` or `bytes`. The best single factor is the one that fits all runs by hindsight: what a user gains who sets the
     planner's efficiency to what was measured."""
     ratios: dict[str, list[float]] = {}
     unsaid: dict[str, int] = {}
     said = []
     for run in asked:
         try:
-            ratios.setdefault(run.group, []).append(step(run) / run.seconds)
+            ratios.setdefault(run.group, []).append(getattr(step(run), of) / getattr(run, of))
             said.append(run)
         except Unsaid as why:
             unsaid[str(why)] = unsaid.get(str(why), 0) + 1
@@ -250,14 +273,17 @@ def score(name: str, step: typing.Callable[[Run], float], asked: typing.Sequence
     return [name, str(len(said)), str(len(ratios)), f"{mean:.1%}", f"{p90:.1%}", f"{best:.1%}", f"{1 / min(times):,.0f}", missing or "-"]
 
 
-def shardscope(program: str, tables: typing.Sequence[str]) -> typing.Callable[[Run], float]:
+def shardscope(program: str, tables: typing.Sequence[str]) -> Planner:
     found = json.loads(subprocess.run([program, "validate", "--format", "json", *tables], check=True, capture_output=True, text=True).stdout)
-    predicted = {one["id"]: one["predicted"] for one in found["rows"] if one["metric"] == "step_time"}
+    predicted: dict[str, dict[str, float]] = {}
+    for one in found["rows"]:
+        predicted.setdefault(one["id"], {})[one["metric"]] = one["predicted"]
 
-    def step(run: Run) -> float:
-        if run.id not in predicted:
+    def step(run: Run) -> Predicted:
+        own = predicted.get(run.id, {})
+        if (run.seconds and "step_time" not in own) or (run.bytes and "memory" not in own):
             raise Unsaid("a row that validate leaves out")
-        return predicted[run.id]
+        return Predicted(own.get("step_time", 0.0), own.get("memory", 0.0))
 
     return step
 
@@ -290,20 +316,23 @@ def main() -> None:
     peers = {"llm-analysis 0.2.2": llm_analysis(), "MLSys-im 0.3.0": mlsysim(), "calculon caa4b11": calculon(asked.folder)}
     own = shardscope(asked.shardscope, tables)
     heads = ["planner", "runs", "groups", "mean error", "90 % within", "by its best single factor", "evaluations a second", "no words for"]
-    print(f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
-    for name, step in peers.items():
-        print("| " + " | ".join(score(name, step, known)) + " |")
-        # The same runs by this program: what a peer leaves out is left out here too.
-        said = [run for run in known if can(step, run)]
-        line = score("shardscope, the same runs", own, said)
-        # Its own speed is measured in benches: these figures came out of one run of `validate`.
-        line[6] = "-"
-        print("| " + " | ".join(line) + " |")
+    for of, what in (("seconds", "Step times"), ("bytes", "Peaks of memory")):
+        measured = [run for run in known if getattr(run, of)]
+        print(f"{what} of {len(measured)} runs\n\n| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
+        for name, step in peers.items():
+            print("| " + " | ".join(score(name, step, measured, of)) + " |")
+            # The same runs by this program: what a peer leaves out is left out here too.
+            said = [run for run in measured if can(step, run)]
+            line = score("shardscope, the same runs", own, said, of)
+            # Its own speed is measured in benches: these figures came out of one run of `validate`.
+            line[6] = "-"
+            print("| " + " | ".join(line) + " |")
+        print()
     for name, why in NOT_ASKED.items():
         print(f"| {name} | 0 | 0 | - | - | - | - | {why} |")
 
 
-def can(step: typing.Callable[[Run], float], run: Run) -> bool:
+def can(step: Planner, run: Run) -> bool:
     try:
         step(run)
     except Unsaid:

@@ -184,6 +184,9 @@ pub struct Device {
     pub compute_units: u32,
     /// Dense peaks by format.
     pub peak: Peaks,
+    /// Flop in 16 bits that its matrix units do in the time of one exponential; absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flop_per_exponential: Option<f64>,
     /// Bandwidth to the host's memory, per direction.
     pub host_bandwidth: BytesPerSecond,
     /// Share of the product's usual power that this machine allows (500 W of 700 W): under load, clocks fall

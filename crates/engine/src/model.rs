@@ -124,6 +124,10 @@ pub struct Model {
     /// First layers whose parameters stay as they are. A plan says it (`plan.frozen_layers`), and no model's file.
     #[serde(skip)]
     pub frozen_layers: u32,
+    /// Whether a score stands in place of the logits, as of a reward model. A plan says it (`post_training.method`), and no
+    /// model's file.
+    #[serde(skip)]
+    pub scores: bool,
 }
 
 fn yes() -> bool {
@@ -183,6 +187,7 @@ impl Model {
             experts: None,
             mtp_layers: 0,
             frozen_layers: 0,
+            scores: false,
         }
     }
 }
@@ -281,8 +286,8 @@ impl Model {
         if self.vocab == 0 {
             return 0;
         }
-        let logits = if self.tied { 0 } else { u64::from(self.vocab) * u64::from(self.hidden) };
-        let bias = if self.biases().head { u64::from(self.vocab) } else { 0 };
+        let logits = if self.has_tied_logits() { 0 } else { self.logits_weights() };
+        let bias = if self.biases().head && !self.scores { u64::from(self.vocab) } else { 0 };
         let further = u64::from(self.mtp_layers) * self.further_projection().parameters();
         logits + bias + further + self.head_norm_parameters()
     }
@@ -302,7 +307,22 @@ impl Model {
 
     /// Whether what comes last reads the embedding's matrix too: logits that reuse it, or layers for further tokens.
     pub(crate) fn shares_embedding(&self) -> bool {
-        self.tied || self.mtp_layers > 0
+        self.has_tied_logits() || self.mtp_layers > 0
+    }
+
+    /// Whether logits reuse the embedding's matrix; a score has one of its own.
+    pub(crate) fn has_tied_logits(&self) -> bool {
+        self.tied && !self.scores
+    }
+
+    /// Numbers that come out of the last product for a token: a logit for each row of the embedding, or a score.
+    pub(crate) fn logits_width(&self) -> u32 {
+        if self.scores { self.vocab.min(1) } else { self.vocab }
+    }
+
+    /// Weights of that product.
+    pub(crate) fn logits_weights(&self) -> u64 {
+        u64::from(self.logits_width()) * u64::from(self.hidden)
     }
 
     /// All layers, those that predict further tokens included.
@@ -336,7 +356,7 @@ impl Model {
     /// experts only) and the logits', which each further token meets once more.
     pub fn matrix_parameters(&self) -> u64 {
         // Looking a row up is no product, but the logits are one, also where they share the embedding's matrix.
-        let logits = u64::from(self.vocab) * u64::from(self.hidden);
+        let logits = self.logits_weights();
         let further = u64::from(self.mtp_layers) * (self.further_projection().parameters() + logits);
         self.layers_matrix_parameters() + logits + further
     }

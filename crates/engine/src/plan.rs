@@ -2,11 +2,14 @@
 
 mod batch;
 mod choice;
+mod context;
 mod experts;
 mod extent;
+mod loss;
 mod modules;
 mod operators;
 pub mod pass;
+mod post_training;
 mod precision;
 mod schedule;
 mod stages;
@@ -14,17 +17,23 @@ mod tuning;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::LayerKind;
 use crate::units::{Bytes, Money, Share};
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, Compile, CudaGraphs, Ema, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf,
-    Operator, Optimizer, Recompute, Reduction, Word, Words,
+    Accumulation, AttentionKernel, Compile, CudaGraphs, Ema, FlopCount, Format, GradientFormat, MasterWeights, Moments,
+    Offload, OneOf, Operator, Optimizer, Recompute, Reduction, Word, Words,
 };
+pub use context::{ContextKind, ContextMesh};
 pub use experts::{Capacity, DispatchFormats, Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
+pub use loss::{KeptOfChunk, LossChunk, LossFormat, LossKind};
 pub use modules::{Module, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
+pub use post_training::{
+    BesideModel, OtherModel, Padding, PostMethod, PostTraining, RolloutLayout, Rollouts, TrainerOffload,
+};
 pub use precision::{Block, NumberFormat, Precision};
 pub use schedule::Schedule;
 pub use schedule::ScheduleRules;
@@ -135,8 +144,14 @@ pub struct Plan {
     pub operators: Vec<Placement>,
     /// Ranks that share each matrix (tensor parallelism with sequence parallelism).
     pub tensor: u32,
-    /// Ranks that share each sequence (ring attention).
+    /// Ranks that share each sequence.
     pub context: u32,
+    /// What they send one another for attention.
+    pub context_kind: ContextKind,
+    /// Those of them that exchange heads where others pass keys around; as many as keys allow where it is not said.
+    pub context_heads: Option<u32>,
+    /// The kernel of attention.
+    pub attention_kernel: AttentionKernel,
     /// Pipeline ranks.
     pub pipeline: u32,
     /// How experts are spread over ranks.
@@ -147,7 +162,8 @@ pub struct Plan {
     pub stages_per_rank: u32,
     /// Layers of each stage.
     pub stage_layers: StageSizes,
-    /// Sequences per data-parallel rank and micro-batch.
+    /// Examples per data-parallel rank and micro-batch: a sequence each, or two where they are pairs
+    /// ([`Self::sequences_each`]).
     pub micro_batch: u32,
     /// Micro-batches per optimizer step.
     pub accumulate: u32,
@@ -173,10 +189,24 @@ pub struct Plan {
     pub ema: Ema,
     /// The part of the model that is trained.
     pub tuning: Tuning,
+    /// What is trained after pre-training.
+    pub post_training: PostTraining,
+    /// Whether its model stands beside the one that is trained: it is passed forward alone, and nothing of it is updated
+    /// ([`crate::scenario::Scenario::beside`]). No file says it.
+    pub stands_beside: bool,
     /// Activation checkpointing: the part of forward that backward computes again.
     pub recompute: Recompute,
     /// Modules that selective recompute repeats.
     pub recompute_modules: RecomputeModules,
+    /// Parts of a micro-batch's tokens whose MLP is computed one after the other, and from its input once more in backward; 1
+    /// computes it at once.
+    pub mlp_tiles: u32,
+    /// How the head's product and the loss are computed ([`crate::scenario::Scenario::loss`]).
+    pub loss: LossKind,
+    /// Tokens that a loss in chunks takes at a time; as the stack has it where it is not said.
+    pub loss_chunk: Option<u32>,
+    /// The format of the head's product and of the loss; as the stack has it where it is not said.
+    pub loss_format: Option<LossFormat>,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
     /// The share of an offloaded optimizer that is on the host, which updates it there; the device keeps and updates the
@@ -247,6 +277,11 @@ impl Plan {
         self.state_with(self.optimizer)
     }
 
+    /// Tiles of the MLP in layers of a kind: routers and their experts take all tokens at once.
+    pub const fn mlp_tiles_in(&self, kind: LayerKind) -> u32 {
+        if kind.has_mlp() && !kind.has_experts() { self.mlp_tiles } else { 1 }
+    }
+
     /// The same of embedding, logits, norms and biases, which Muon leaves to Adam (KellerJordan/Muon, README: "only the internal
     /// >=2D parameters"). Any other optimizer leaves nothing.
     pub const fn state_beside_matrices(&self) -> OptimizerBytes {
@@ -305,6 +340,9 @@ impl Plan {
             operators: Vec::new(),
             tensor: 1,
             context: 1,
+            context_kind: ContextKind::Stack,
+            context_heads: None,
+            attention_kernel: AttentionKernel::Stack,
             pipeline: 1,
             experts: ExpertMesh::default(),
             schedule: Schedule::USUAL,
@@ -323,8 +361,14 @@ impl Plan {
             clip_norm: true,
             ema: Ema::None,
             tuning: Tuning::default(),
+            post_training: PostTraining::default(),
+            stands_beside: false,
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,
+            mlp_tiles: 1,
+            loss: LossKind::Stack,
+            loss_chunk: None,
+            loss_format: None,
             offload: Offload::None,
             offload_ratio: Share::new(1.0),
             offload_overlap: false,
@@ -348,12 +392,56 @@ impl Plan {
     }
 
     /// Length of the training in tokens of sequences, filled or not: `tokens`, or else `examples x epochs` sequences, or
-    /// with packing as many of the sequences as `examples x epochs x packing` tokens fill.
+    /// with packing as many of the sequences as `examples x epochs x packing` tokens fill; twice as many where examples are
+    /// pairs.
     pub fn length(&self) -> Option<f64> {
         let of_examples = |examples: u32| {
-            f64::from(examples) * f64::from(self.epochs) * f64::from(self.packing.unwrap_or(self.sequence))
+            let sequences = f64::from(examples) * f64::from(self.post_training.method.sequences());
+            sequences * f64::from(self.epochs) * f64::from(self.packing.unwrap_or(self.sequence))
         };
         self.tokens.or_else(|| self.examples.map(of_examples))
+    }
+
+    /// How answers fill sequences: packed where it is known how long they are, unless somebody says otherwise.
+    pub fn padding(&self) -> Padding {
+        self.post_training.padding.unwrap_or(if self.packing.is_some() { Padding::Packed } else { Padding::Fixed })
+    }
+
+    /// Sequences that pass for each one of a micro-batch: both answers of a pair, unless they fill sequences together with
+    /// others.
+    pub fn sequences_each(&self) -> u32 {
+        match self.padding() {
+            Padding::Fixed => self.post_training.method.sequences(),
+            Padding::Packed => 1,
+        }
+    }
+
+    /// Sequences of a micro-batch on a data-parallel rank.
+    pub fn sequences_at_once(&self) -> u32 {
+        self.micro_batch.saturating_mul(self.sequences_each())
+    }
+
+    /// Tokens of the sequences that pass for each one of a micro-batch.
+    pub fn tokens_each(&self) -> f64 {
+        f64::from(self.sequence) * f64::from(self.sequences_each())
+    }
+
+    /// The model against which the method compares: the usual one is a copy, or the frozen weights beside adapters.
+    pub fn reference(&self) -> BesideModel {
+        let PostTraining { method, reference, .. } = &self.post_training;
+        let usual = if self.tuning.freezes() { BesideModel::AdaptersOff } else { BesideModel::Resident };
+        if method.of_reference() == 0 { BesideModel::None } else { reference.clone().unwrap_or(usual) }
+    }
+
+    /// Whether a step may pass models beside the one that is trained, micro-batch by micro-batch.
+    pub fn passes_beside(&self) -> bool {
+        let method = self.post_training.method;
+        !method.writes() && method.of_reference() + method.of_itself() + method.of_teacher() > 0
+    }
+
+    /// Whether the model writes the answers that it is trained on: a rollout, and phases after it.
+    pub const fn writes(&self) -> bool {
+        self.post_training.method.writes() && !self.stands_beside
     }
 
     /// The schedule that its pipeline runs: layer by layer it is breadth first whatever was chosen, and with one stage

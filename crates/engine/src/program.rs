@@ -37,6 +37,7 @@
 //! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks. On another network they
 //! are the same tasks, and only their transfers are timed anew (`retime`).
 
+mod beside;
 mod boundary;
 pub(crate) mod build;
 mod end_units;
@@ -66,13 +67,16 @@ mod volume;
 use std::sync::Arc;
 
 use crate::cost::{Factors, Rates};
+use crate::plan::Plan;
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
+use beside::PassedModel;
 use build::RankBuilder;
 use operator_layouts::OperatorLayouts;
 use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
+use step::WholeModel;
 use unit_order::UnitList;
 
 pub use label::Label;
@@ -152,25 +156,58 @@ impl Program {
         self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
         let layouts = OperatorLayouts::new(scenario, layout);
+        let beside = scenario.beside();
+        let beside: Vec<PassedModel<'_>> = beside.iter().map(|model| PassedModel::new(model, factors)).collect();
         if scenario.plan.staged() {
-            self.pipeline(&PipelineContext::with_work(&rates, layout, &layouts, &work));
+            self.pipeline(&PipelineContext::with_work(&rates, layout, &layouts, &work), &scenario.plan, &beside);
         } else {
+            let ahead = scenario.plan.passes_beside() && scenario.stack.passes_beside_ahead;
             for program in &mut self.ranks {
+                for model in beside.iter().filter(|_| ahead) {
+                    let alone = || WholeModel { layouts: &model.layouts, work: &model.work, beside: &[] };
+                    for _ in 0..model.forwards() {
+                        let builder = RankBuilder::new(&mut self.code, program);
+                        step::build(&model.rates, alone(), &mut self.units, builder);
+                    }
+                }
                 let builder = RankBuilder::new(&mut self.code, program);
-                self.states.push(step::build(&rates, &layouts, &work, &mut self.units, builder));
+                let model = WholeModel { layouts: &layouts, work: &work, beside: &beside };
+                self.states.push(step::build(&rates, model, &mut self.units, builder));
             }
         }
         self.work = Some(work);
     }
 
-    fn pipeline(&mut self, context: &PipelineContext<'_>) {
+    fn pipeline(&mut self, context: &PipelineContext<'_>, plan: &Plan, beside: &[PassedModel<'_>]) {
+        let contexts: Vec<PipelineContext<'_>> = beside
+            .iter()
+            .map(|model| PipelineContext::with_work(&model.rates, &model.layout, &model.layouts, &model.work))
+            .collect();
+        // All micro-batches pass a model beside ahead of the step (NVIDIA-NeMo/RL, `nemo_rl/algorithms/dpo.py`, and ms-swift's
+        // `megatron rlhf`).
+        let passed = beside.iter().zip(&contexts).filter(|_| plan.passes_beside());
+        for (model, context) in passed {
+            let mut pipeline = PipelineBuilder::new(context);
+            for (rank, program) in (0..).zip(&mut self.ranks) {
+                for _ in 0..model.forwards() {
+                    pipeline.pass_alone(rank, RankBuilder::new(&mut self.code, program));
+                }
+            }
+        }
         let mut pipeline = PipelineBuilder::new(context);
         for (rank, program) in (0..).zip(&mut self.ranks) {
             let known = self.states.get(context.first_alike(rank) as usize).copied();
             let state = known.unwrap_or_else(|| context.state(rank));
             let state = ModelState { buffers: context.buffers(rank), ..state };
+            let beside = beside.iter().zip(&contexts);
+            let state = beside.fold(state, |state, (model, own)| model.with_weights(state, &own.state(rank)));
             self.states.push(state.with_activations_on_host(context.activations_on_host(rank)));
-            pipeline.build(rank, RankBuilder::new(&mut self.code, program));
+            let builder = RankBuilder::new(&mut self.code, program);
+            if plan.stands_beside {
+                pipeline.pass_alone(rank, builder);
+            } else {
+                pipeline.build(rank, builder);
+            }
         }
     }
 
@@ -198,7 +235,7 @@ impl Program {
         let work = Arc::new(UnitWork::new(&rates, &layout));
         let mut context = PipelineContext::with_work(&rates, &layout, &layouts, &work);
         context.rules = rules;
-        program.pipeline(&context);
+        program.pipeline(&context, &scenario.plan, &[]);
         program
     }
 }

@@ -3,13 +3,16 @@
 //! Its file format is in [`mod@file`]; its costs are elsewhere.
 
 mod batch;
+mod beside;
 mod check;
+mod context;
 pub mod field;
 pub mod file;
 mod frozen;
 mod host;
 mod lacks;
 mod layout;
+mod loss;
 mod unknown;
 
 use std::ops::Deref;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan};
+use crate::plan::{AttentionKernel, Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, Money, short};
 
@@ -25,10 +28,12 @@ use file::printable;
 
 pub use crate::problem::Problem;
 pub use batch::NEAR;
+pub use beside::{BesideRole, ModelBeside};
 pub use field::{Edit, Field, FieldSpec, Idle, Value};
 pub use frozen::Differentiated;
 pub use host::{HostThreads, PAGEABLE};
 pub use layout::Layout;
+pub use loss::LossChunks;
 pub use unknown::UnknownSetting;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.
@@ -262,9 +267,14 @@ impl Scenario {
         bandwidth.into_iter().chain(memory)
     }
 
-    /// The stack's attention kernel on this device.
+    /// The attention kernel: the plan's, or the stack's on this device.
     pub fn attention(&self) -> Attention {
-        self.stack.attention_on(&self.cluster.device.architecture)
+        match self.plan.attention_kernel {
+            AttentionKernel::Stack => self.stack.attention_on(&self.cluster.device.architecture),
+            AttentionKernel::Plain => Attention::Plain,
+            AttentionKernel::Sdpa | AttentionKernel::Flash2 => Attention::Flash2,
+            AttentionKernel::Flash3 | AttentionKernel::Cudnn => Attention::Flash3,
+        }
     }
 
     /// The parameters that count 6 flop each as model flop.

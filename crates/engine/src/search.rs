@@ -15,6 +15,7 @@ mod part;
 pub mod planner;
 pub mod plans;
 mod published;
+pub mod sequences;
 mod setbacks;
 mod step_bound;
 mod strategies;
@@ -23,6 +24,7 @@ pub mod training;
 mod tune;
 
 use crate::evaluate::{self, ErrorBand, Evaluation, Nudge, details, nudges, stages, summary, traced};
+use crate::plan::BesideModel;
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::stack::ConstantValues;
 use crate::units::Seconds;
@@ -77,7 +79,18 @@ fn evaluation(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluatio
     let stages = stages(scenario, workspace);
     let error_band = ErrorBand::of_summary(scenario, &summary, None);
     let details = details(scenario, &trace, workspace);
-    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), setbacks: Vec::new(), error_band, details })
+    let ahead = ahead(scenario);
+    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), setbacks: Vec::new(), error_band, details, ahead })
+}
+
+/// Time of the pass that computes ahead what a reference gives for the examples of a step: that of the model itself, as it begins.
+fn ahead(scenario: &Scenario) -> Option<Seconds> {
+    if scenario.plan.reference() != BesideModel::Precomputed {
+        return None;
+    }
+    let mut within = scenario.clone();
+    within.plan.post_training.reference = Some(BesideModel::Resident);
+    Some(summary(&within, &mut Workspace::default()).ok()?.phases.beside)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ mod uncertainty;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::plan::{DispatchFormats, Format, Precision};
+use crate::plan::{ContextKind, DispatchFormats, Format, KeptOfChunk, LossChunk, LossKind, Precision};
 use crate::problem::Problem;
 use crate::units::Bytes;
 
@@ -84,6 +84,16 @@ pub struct Stack {
     /// The loss where tensor ranks divide the vocabulary, if that runs another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_divided: Option<String>,
+    /// The kind of that loss, where it is not of whole logits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_kind: Option<LossKind>,
+    /// Tokens that a loss in chunks takes at a time; as many as have no more logits than all have channels where this is not
+    /// said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_chunk: Option<LossChunk>,
+    /// What forward of each chunk leaves for backward.
+    #[serde(default)]
+    pub kept_chunks: KeptOfChunk,
     /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
     /// The overheads where ranks share no weights, so that nothing wraps the model's modules.
@@ -97,6 +107,10 @@ pub struct Stack {
     /// `zero_grad(set_to_none=True)`, the default since 2.0, gives them back. Those of several micro-batches stay between them.
     #[serde(default)]
     pub frees_gradients: bool,
+    /// Whether all micro-batches pass a model beside the trained one ahead of the step, rather than each between its forward and
+    /// its backward (NVIDIA-NeMo/RL, `nemo_rl/algorithms/dpo.py`, and ms-swift's `megatron rlhf`).
+    #[serde(default)]
+    pub passes_beside_ahead: bool,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
     pub sequence_parallel: bool,
     /// The work that selective recompute repeats.
@@ -212,9 +226,10 @@ pub struct Stack {
     /// (`moe_router_dtype`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router_format: Option<Format>,
-    /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
-    #[serde(default)]
-    pub balanced_context: bool,
+    /// What context ranks send one another, where a plan leaves it to the stack. Files of before say by `balanced_context` alone
+    /// whether all ranks of its ring have the same work.
+    #[serde(default = "unbalanced", alias = "balanced_context", deserialize_with = "context_kind")]
+    pub context_kind: ContextKind,
     /// Whether sums over the replicas of a shard have a stream of their own, beside gathers and reductions: hybrid
     /// sharding in PyTorch (`FSDPCommContext.all_reduce_stream`).
     #[serde(default)]
@@ -256,12 +271,36 @@ pub struct Stack {
     /// gradient and weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_adam: Option<f64>,
+    /// Whether products by frozen weights of 4 and 8 bits keep their input, though nothing is computed of it: those of
+    /// bitsandbytes until 0.43 (bitsandbytes/autograd/_functions.py, `MatMul4Bit`: `ctx.tensors = (A, B)`, later `(None, B)`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_frozen_inputs: bool,
     /// The plans that it can run; any where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Runs>,
     /// Sentences on what the model cannot say of this stack, each with its source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
+}
+
+/// The ring of a stack that says nothing of context parallelism.
+const fn unbalanced() -> ContextKind {
+    ContextKind::Ring
+}
+
+/// Reads a kind of context parallelism, or whether a ring is balanced.
+fn context_kind<'de, D: Deserializer<'de>>(from: D) -> Result<ContextKind, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum ContextWord {
+        Balanced(bool),
+        Kind(ContextKind),
+    }
+    Ok(match ContextWord::deserialize(from)? {
+        ContextWord::Balanced(true) => ContextKind::Zigzag,
+        ContextWord::Balanced(false) => unbalanced(),
+        ContextWord::Kind(kind) => kind,
+    })
 }
 
 /// The work that selective recompute repeats in backward: shares of a layer's forward by kind.
@@ -448,8 +487,17 @@ impl Stack {
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
         check("live_parameters", self.live_parameters.unwrap_or_default(), 1e15);
+        if self.context_kind == ContextKind::Stack {
+            found.push(Problem::must("context_kind", "must be ring, zigzag, all-gather, ulysses or usp"));
+        }
         if self.fp8.is_some_and(|own| own.linear().arithmetic != Format::Fp8 || own == Precision::Fp8) {
             found.push(Problem::must("fp8", "must be fp8-delayed, fp8-current, fp8-block or mxfp8"));
+        }
+        if self.loss_kind == Some(LossKind::Stack) {
+            found.push(Problem::must("loss_kind", "must be whole, vocab-parallel, fused or chunked"));
+        }
+        if matches!(self.loss_chunk, Some(LossChunk::Tokens(0) | LossChunk::Parts(0))) {
+            found.push(Problem::must("loss_chunk", "must be at least 1"));
         }
         if self.collectives.all_reduce.is_empty() {
             found.push(Problem::must("collectives.all_reduce", "must name at least one form: ring, tree"));

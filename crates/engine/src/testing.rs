@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Drives, Host, Level, Peaks, Reliability, Rings};
 use crate::model::{AttentionWindow, Experts, GatedDeltaNet, Indexer, LatentAttention, LayerPattern, Mamba, Model};
-use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
+use crate::plan::{ContextKind, Extent, Format, KeptOfChunk, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
@@ -66,6 +66,7 @@ pub fn cluster() -> Cluster {
             },
             host_bandwidth: rate(10e9),
             usable: None,
+            flop_per_exponential: None,
             power_share: 1.0,
             source: "made up".to_owned(),
         },
@@ -118,10 +119,15 @@ pub fn ideal() -> Stack {
         loss_compiled: None,
         loss_compiled_since: None,
         loss_divided: None,
+        loss_kind: None,
+        loss_chunk: None,
+        kept_chunks: KeptOfChunk::Nothing,
+        keeps_frozen_inputs: false,
         started_by: None,
         runtime: "none".to_owned(),
         runtime_unsharded: None,
         frees_gradients: false,
+        passes_beside_ahead: false,
         sequence_parallel: true,
         selective: Selective::default(),
         balance: Balance::Time,
@@ -164,7 +170,7 @@ pub fn ideal() -> Stack {
         loops_experts: false,
         dispatch_format: None,
         router_format: None,
-        balanced_context: false,
+        context_kind: ContextKind::Ring,
         replica_stream: false,
         keeps_head: false,
         copies_out: false,
@@ -295,6 +301,7 @@ pub fn scenario() -> Scenario {
         bands: Vec::new(),
         peak_half_width: None,
         longest_sequence: None,
+        largest_head: None,
         posterior: None,
     };
     let mut plan = Plan::new(zero3(), 1024);

@@ -31,7 +31,7 @@ pub use columns::{is_column, needed_columns, table, template};
 pub use conventions::Reading;
 pub use evidence::RunGroup;
 pub use evidence::{NearGroup, groups, near, nearest, read_groups, write_groups};
-pub use rank::{Pairs, Ranking};
+pub use rank::{Pairs, PriceOfChoice, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
 pub use score::{Estimate, Scores};
 

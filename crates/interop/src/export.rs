@@ -8,7 +8,9 @@ use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 
 use super::fsdp2::{self, Names};
-use super::plans::lacks::{AskedPlan, AskedTool, LackedField};
+use super::plans::asked::AskedPlan;
+use super::plans::deviation::LackedField;
+use super::plans::lacks::AskedTool;
 use super::plans::{self, JobWishes, PlanTarget};
 use super::trace::RankTrace;
 
@@ -25,18 +27,16 @@ pub enum ExportForm {
 
 impl ExportForm {
     /// All of them, in the order of the command line.
-    pub const ALL: [Self; 10] = [
-        Self::Modules(Names::Torchtitan),
-        Self::Modules(Names::HuggingFace),
-        Self::Plan(PlanTarget::Accelerate),
-        Self::Plan(PlanTarget::Trainer),
-        Self::Plan(PlanTarget::DeepSpeed),
-        Self::Plan(PlanTarget::Megatron),
-        Self::Plan(PlanTarget::Torchtitan),
-        Self::Plan(PlanTarget::Torchtune),
-        Self::Plan(PlanTarget::Sbatch),
-        Self::Trace,
-    ];
+    pub const ALL: [Self; 3 + PlanTarget::ALL.len()] = {
+        let mut all = [Self::Trace; 3 + PlanTarget::ALL.len()];
+        (all[0], all[1]) = (Self::Modules(Names::Torchtitan), Self::Modules(Names::HuggingFace));
+        let mut at = 0;
+        while at < PlanTarget::ALL.len() {
+            all[2 + at] = Self::Plan(PlanTarget::ALL[at]);
+            at += 1;
+        }
+        all
+    };
 
     /// What it is called, mostly by the word of `export --to`.
     pub fn name(self) -> &'static str {
@@ -48,8 +48,20 @@ impl ExportForm {
         match self {
             Self::Modules(Names::Torchtitan) => ("fsdp2", "fsdp2.json and fsdp2.py, torchtitan's modules"),
             Self::Modules(Names::HuggingFace) => ("fsdp2, Hugging Face", "the same, Hugging Face's modules"),
-            Self::Plan(target) => target.spec().words,
+            Self::Plan(target) => (target.spec().word, target.spec().about),
             Self::Trace => ("trace", "the simulated step, for Perfetto"),
+        }
+    }
+
+    /// What is written, as the command line explains it.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Modules(_) => "PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it",
+            Self::Plan(target) => target.spec().help,
+            Self::Trace => {
+                "Chrome trace of the simulated step, for Perfetto: DIR/rank0.json for each pipeline rank, or with --out \
+                 DIR/NAME.json.gz packed"
+            }
         }
     }
 

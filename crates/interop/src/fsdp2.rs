@@ -12,7 +12,10 @@ use crate::FileText;
 use shardscope_engine::plan::{Accumulation, Format, Offload, Plan};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
-use super::plans::lacks::{AskedPlan, AskedTool, Deviation, LackedField, Meets, ToolTable};
+use super::plans::asked::AskedPlan;
+use super::plans::deviation::{Deviation, LackedField, Meets};
+use super::plans::lacks::{AskedTool, ToolTable};
+use super::plans::table::left_to;
 
 pub use names::Names;
 pub use spec::Fsdp2Spec;
@@ -66,15 +69,18 @@ pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Ve
 /// The script, for questions on what it lacks.
 pub(crate) const ASKED: AskedTool = AskedTool { name: "fsdp2", version: VERSION, runs: None, table: &TABLE };
 
+const SCRIPT: &str = "the script's own";
+
 /// What the specification says and the script applies, and what FSDP2 does otherwise.
 const TABLE: ToolTable = ToolTable {
-    keys: &[],
-    also: Some(&[
-        &[Field::Recompute, Field::Precision, Field::Offload, Field::Reshard, Field::Hpz, Field::Reduction],
-        &[Field::Qwz, Field::Qgz, Field::Accumulation, Field::Tensor, Field::Context, Field::Pipeline],
-        // The loop around it is the user's own.
-        &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Devices, Field::Optimizer],
-    ]),
+    keys: &[&[
+        left_to(SCRIPT, &[Field::Recompute, Field::Precision, Field::Offload, Field::Reshard, Field::Hpz]),
+        left_to(SCRIPT, &[Field::Reduction, Field::Qwz, Field::Qgz, Field::Accumulation]),
+        left_to(SCRIPT, &[Field::Tensor, Field::Context, Field::Pipeline]),
+        left_to("the user's own loop", &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch]),
+        left_to("the user's own loop", &[Field::Devices, Field::Optimizer]),
+    ]],
+    others: &[],
     deviations: &[
         not_alone(Field::Tensor, |asked, _| asked.layout().tensor > 1, |_, _| not_exported("tensor")),
         not_alone(Field::Context, |asked, _| asked.layout().context > 1, |_, _| not_exported("context")),

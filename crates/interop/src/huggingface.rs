@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use shardscope_engine::model::Model;
 
 use super::report::{ImportReport, Imported};
+pub use family::Families;
 use family::Family;
 use keys::Keys;
 use shardscope_engine::problem::Problem;
@@ -54,23 +55,23 @@ impl CountedModel {
 }
 
 /// The model of a configuration's text, and where each part of it comes from.
-pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, Problem> {
+pub fn model(text: &str, families: &Families, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, Problem> {
     let outer = parsed(text)?;
     refusals::whole(&outer)?;
     let mut report = ImportReport::default();
     let (object, inside) = inner(&outer)?;
     refusals::whole(object)?;
-    let family = family(object, options.like, inside)?;
+    let family = family(object, families, options.like, inside)?;
     let mut keys = Keys::new(object, inside, &mut report);
     let model = shape::model(&mut keys, family, options)?;
     refusals::unread(&keys, family)?;
     if options.like.is_some() {
-        refusals::of_another(&keys, family)?;
+        refusals::of_another(&keys, family, families)?;
     }
     refusals::activation(&keys, family)?;
-    ignored::note(&mut keys);
+    ignored::note(&mut keys, families);
     if !inside.is_empty() {
-        ignored::note_around(&outer, &mut report);
+        ignored::note_around(&outer, families, &mut report);
     }
     if let Some(Problem { field, what: must, .. }) = model.problems().into_iter().next() {
         return Err(Problem::new(field, format!("the file's values make a model whose {must}"), "correct them"));
@@ -135,17 +136,22 @@ fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static st
     }
 }
 
-fn family(object: &Map<String, Value>, like: Option<&str>, inside: &str) -> Result<&'static Family, Problem> {
-    let known = || format!("known: {}", family::names().collect::<Vec<_>>().join(", "));
+fn family<'a>(
+    object: &Map<String, Value>,
+    families: &'a Families,
+    like: Option<&str>,
+    inside: &str,
+) -> Result<&'a Family, Problem> {
+    let known = || format!("known: {}", families.names().collect::<Vec<_>>().join(", "));
     if let Some(like) = like {
         let what = || Problem::new("--like", format!("'{like}' is no known model_type"), known());
-        return family::find(like).ok_or_else(what);
+        return families.find(like).ok_or_else(what);
     }
     let place = format!("{inside}model_type");
     match object.get("model_type").and_then(Value::as_str) {
         None => Err(Problem::new(place, "is missing", format!("say with --like which it is; {}", known()))),
-        Some(name) => family::find(name).ok_or_else(|| {
-            let like = family::nearest(name).map_or_else(
+        Some(name) => families.find(name).ok_or_else(|| {
+            let like = families.nearest(name).map_or_else(
                 || "where its layers are those of one of them, --like says so".to_owned(),
                 |near| format!("where its layers are those of {near}, --like {near} reads it as that"),
             );

@@ -17,7 +17,7 @@ use shardscope_library::disk::{InputKind, OpenInput};
 use shardscope_library::text::shell::ShellCode;
 
 use super::content::ForeignKind;
-use super::huggingface::{self, CountedModel, ImportOptions};
+use super::huggingface::{self, CountedModel, Families, ImportOptions};
 use super::kineto::{self, TraceComparison};
 use super::nccl::MeasuredLinks;
 use super::out_of_memory::OutOfMemory;
@@ -157,7 +157,8 @@ pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<
         return Ok(Imported { made, report: ImportReport::default() });
     }
     let (name, text) = read_text(file, InputKind::ModelConfiguration, open)?;
-    huggingface::model(&text, ImportOptions { file: &name, name: None, like: None })
+    let families = Families::of_library(library)?;
+    huggingface::model(&text, &families, ImportOptions { file: &name, name: None, like: None })
         .map_err(|error| within(&name, vec![error]))
 }
 

@@ -4,24 +4,34 @@
 
 mod accelerate;
 mod adapters;
+pub(crate) mod asked;
 mod commands;
+mod context;
 mod deepspeed;
+pub(crate) mod deviation;
 mod draft;
 mod exported;
 mod free_layers;
 mod frozen;
 mod harmless;
+mod kernels;
 pub(crate) mod lacks;
 mod launcher;
+mod loss;
 mod megatron;
+mod post_training;
 mod programs;
 mod refusals;
+mod releases;
+mod rollout_programs;
+mod rollouts;
 mod sbatch;
 mod script;
 mod settings;
 mod settle;
 mod stages;
-mod table;
+pub(crate) mod table;
+mod target;
 mod tool;
 mod torchtitan;
 mod torchtune;
@@ -53,10 +63,10 @@ use tool::Beside;
 
 pub use exported::ExportedPlan;
 
+pub use deviation::LackedField;
 pub use exported::export;
-pub use lacks::LackedField;
 pub use sbatch::{JobLauncher, JobWishes};
-pub use tool::PlanTarget;
+pub use target::PlanTarget;
 
 /// A scenario that was read from a launcher's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -105,7 +115,10 @@ pub fn import(
 ) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
     let mut read = Vec::new();
     for file in files {
-        read.extend(recognised(*file).map_err(|error| vec![error])?);
+        // A list of packages says which release of a tool runs, beside the file of a plan.
+        if files.len() == 1 || !releases::lists_packages(file.name) {
+            read.extend(recognised(*file).map_err(|error| vec![error])?);
+        }
     }
     let of_nodes = devices_of_nodes(&wishes, library);
     let machine = wishes.machine.clone();
@@ -138,7 +151,10 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     let mut settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
-        return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotl(settings))]);
+        return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotls_file(settings))]);
+    }
+    if rollout_programs::is_of(&settings) {
+        return Ok(vec![(PlanTarget::Trainer, settings)]);
     }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));
@@ -146,18 +162,24 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     if text.contains(LOGGED) {
         return Ok(vec![(PlanTarget::Megatron, megatron::from_log(name, text))]);
     }
+    if programs::is_megatron_swift(&mut settings) {
+        return Ok(vec![(PlanTarget::Megatron, settings)]);
+    }
     if let Some(tool) = PlanTarget::of_settings(&settings) {
         let on_megatron = tool == PlanTarget::Trainer && programs::has_degrees(&mut settings);
         return Ok(vec![(if on_megatron { PlanTarget::Megatron } else { tool }, settings)]);
     }
-    if let Some(read) = commands::launched(name, text) {
+    // A document in YAML may hold the commands of one job, as those of clouds do; one of many is no script.
+    let of_many = |read: &[(PlanTarget, ToolSettings)]| {
+        read.iter().any(|(_, settings)| settings.rest().any(|(name, _)| name.contains(commands::ANOTHER)))
+    };
+    if let Some(read) = commands::launched(name, text).filter(|read| settings.is_empty() || !of_many(read)) {
         return Ok(read);
     }
     InputKind::LauncherTree
         .check(text)
         .map_err(|error| Problem::new(name, error, "or the script that starts the run"))?;
-    let mut what =
-        "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM, torchtitan or torchtune".to_owned();
+    let mut what = format!("is no configuration of {}", PlanTarget::known());
     if let Some(words) = Some(text).filter(|text| text.starts_with("#!")).and_then(commands::last_words) {
         what = format!("starts no program whose options are known; its last command is `{words}`");
     }
@@ -179,53 +201,19 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
 }
 
 /// Parts of names that say how large a job is, what it trains or what else it runs: a setting with one is no matter of logs.
-const TELLING: [&str; 34] = [
-    "adapter",
-    "adapters",
-    "distill",
-    "dora",
-    "draft",
-    "expert",
-    "experts",
-    "fp4",
-    "fp8",
-    "freeze",
-    "frozen",
-    "generations",
-    "galore",
-    "lora",
-    "mezo",
-    "moe",
-    "offload",
-    "offloading",
-    "parallel",
-    "parallelism",
-    "ppo",
-    "prune",
-    "quant",
-    "quantization",
-    "quantize",
-    "rank",
-    "ranks",
-    "recompute",
-    "reward",
-    "rlhf",
-    "rollout",
-    "teacher",
-    "trainable",
-    "unfreeze",
-];
+const TELLING: &str = "adapter adapters distill dora draft expert experts fp4 fp8 freeze frozen generations galore lora mezo moe \
+    offload offloading parallel parallelism ppo prune quant quantization quantize rank ranks recompute reward \
+    rlhf rollout teacher trainable unfreeze";
 
 /// Refuses what no table of the tool knows, and what cannot be harmless by its name or is known in another tool's files; the rest
 /// is unknown.
 fn judge_unknown(draft: &mut PlanDraft) {
-    let is_known = |name: &str| {
-        let keys = PlanTarget::LAUNCHERS.iter().flat_map(|target| target.spec().table.keys).copied().flatten();
-        keys.filter(|key| !matches!(key.means, table::Means::Nothing(_))).any(|key| key.name == name)
-    };
+    let is_known =
+        |name: &str| PlanTarget::launchers().flat_map(|target| target.spec().table.names()).any(|known| known == name);
     for (name, setting) in std::mem::take(&mut draft.unknown) {
         let is_off = ["1", "null"].contains(&setting.text.as_str()) || table::OFF.contains(&setting.text.as_str());
-        let telling = name.split(['_', '.', '-']).find(|part| TELLING.contains(&part.to_ascii_lowercase().as_str()));
+        let telling =
+            name.split(['_', '.', '-']).find(|part| TELLING.split(' ').any(|word| part.eq_ignore_ascii_case(word)));
         let why = match telling {
             // A log has every argument, most of which nobody set; what is not trained is frozen.
             part if draft.logged || is_off && part != Some("trainable") => None,
@@ -236,8 +224,7 @@ fn judge_unknown(draft: &mut PlanDraft) {
         if let Some(why) = why {
             draft.cannot(&setting, &why, HARMLESS);
         } else {
-            draft.report.doubt(&setting.place);
-            draft.doubted.push((name, setting));
+            draft.doubt(&name, setting);
         }
     }
 }
@@ -275,7 +262,7 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
     }
     // A script may start a program with a file, before which its own options go.
     if let [(tool, one), (same, other), ..] = &mut read[..]
-        && tool == same
+        && (tool == same || *tool == PlanTarget::Megatron && *same == PlanTarget::Trainer && programs::names_file(one))
         && programs::names_file(one) != programs::names_file(other)
     {
         if programs::names_file(other) {
@@ -294,6 +281,9 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
     let both = read.len() == 2;
     for (tool, mut settings) in read {
         read_threads(&mut settings, draft);
+        if rollout_programs::read(&mut settings, draft) {
+            continue;
+        }
         if let Some(reads) = &tool.spec().reads {
             (reads.read)(settings, Beside { deepspeed: deepspeed.clone(), launched: both }, draft);
         }
@@ -356,7 +346,10 @@ fn finish(
     };
     if let Some(stack) = draft.stack {
         let (stack, of) = positions.map_or(stack, |positions| deepspeed::stack_of(stack, positions));
-        draft.assume(Field::Stack, Value::id(stack), format!("what is known of {of}"));
+        match releases::stack_of(stack, files) {
+            Some((released, release)) => draft.assume(Field::Stack, Value::id(released), release),
+            None => draft.assume(Field::Stack, Value::id(stack), format!("what is known of {of}")),
+        }
     }
     draft.assume(Field::Stack, Value::id(&file.stack), of_default);
     if model.is_none() {

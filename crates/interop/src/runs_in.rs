@@ -10,7 +10,8 @@ use shardscope_engine::search::plans::Launchers;
 use shardscope_engine::text::printable;
 
 use super::fsdp2;
-use super::plans::lacks::{AskedPlan, AskedTool};
+use super::plans::asked::AskedPlan;
+use super::plans::lacks::AskedTool;
 use super::plans::{LackedField, PlanTarget};
 
 /// A launcher of training, in the newest version that is known.
@@ -22,9 +23,8 @@ pub struct Launcher {
 
 /// All launchers, in the order of `export --to`.
 static ALL: LazyLock<Vec<Launcher>> = LazyLock::new(|| {
-    let of =
-        |target: PlanTarget| Launcher { word: target.spec().words.0, tool: target.asked(target.spec().versions[0]) };
-    std::iter::once(Launcher { word: "fsdp2", tool: fsdp2::ASKED }).chain(PlanTarget::LAUNCHERS.map(of)).collect()
+    let of = |target: PlanTarget| Launcher { word: target.spec().word, tool: target.asked(target.spec().versions[0]) };
+    std::iter::once(Launcher { word: "fsdp2", tool: fsdp2::ASKED }).chain(PlanTarget::launchers().map(of)).collect()
 });
 
 impl Launcher {

@@ -227,6 +227,7 @@ mod tests {
             Type::Capacity => listed(&["none", "1.25"]),
             Type::DispatchFormats => listed(&["bf16", "fp8", "fp8+bf16+fp8+bf16"]),
             Type::LoraTargets => listed(&["all", "attention", "q,v", "qkv,o", "gate_up"]),
+            Type::Beside => listed(&["none", "resident", "adapters-off", "llama-3.1-8b"]),
             Type::OneOf(words) => listed(words.all),
         }
     }

@@ -18,10 +18,11 @@ pub use metric::metric;
 pub use report::StepLimit;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, MeasuredReport, PlanReport, ProfileReport,
-    PublishedAmounts, RunsIn, SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport,
-    Verdict, above_published, apart_words, band_words, beside, cause_cells, caveats, changed, comparison, extent_words,
-    folded, hypotheses, intensities, lacking, limit, measured, memory_words, offload_words, plan_words, prices,
-    proven_words, published, safety_words, so_far_words, text, verdict, verdict_words,
+    PublishedAmounts, RecipePlan, RunsIn, SearchReport, SequenceReport, SupportReport, SweepCells, SweepReport,
+    TrainingReport, ValidateReport, Verdict, above_published, apart_words, band_words, beside, cause_cells, caveats,
+    change_of_length, changed, comparison, extent_words, folded, hypotheses, intensities, lacking, limit,
+    longest_words, measured, memory_words, needs_words, offload_words, plan_words, prices, proven_words, published,
+    safety_words, so_far_words, step_words, text, tried_words, verdict, verdict_words,
 };
 pub use table::{CellTone, Table, TableCell, known};
 pub use why::facts::FigureEntry;

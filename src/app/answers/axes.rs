@@ -52,6 +52,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::Capacity
         | Type::DispatchFormats
         | Type::LoraTargets
+        | Type::Beside
         | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);
             let lacking = own.filter(|own| !values.iter().any(|value| same(value, own, &scenario.cluster)));

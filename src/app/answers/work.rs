@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::app::answers::own_run::OwnRun;
+use crate::app::answers::recipe::recipe_plan;
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
 use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
+use shardscope_engine::search::sequences::{SequenceAnswer, SequenceSearch};
 use shardscope_engine::search::training::{TrainingAnswer, TrainingSearch};
 use shardscope_engine::search::{
     self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
@@ -17,6 +19,7 @@ use shardscope_engine::search::{
 };
 use shardscope_evidence::calibrate::RunDiagnosis;
 use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
+use shardscope_report::figures::RecipePlan;
 
 /// Work of a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +40,8 @@ pub enum Work {
     Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
+    /// The longest context, and the best plan of each length.
+    Lengths(Arc<SequenceSearch>),
     /// The causes of a measured run's gap, with the presets that may have run.
     Measured(Arc<OwnRun>, Arc<Library>),
     /// The runs of tables beside their predictions.
@@ -62,6 +67,10 @@ pub enum Found {
     Plan(usize, Box<PlanAnswer>),
     /// The best whole plans so far, whether that is all, and for how long they have been searched.
     BestPlans(Box<PlanSearchAnswer>, bool, Duration),
+    /// The best plan of each length so far, whether that is all, and for how long they have been searched.
+    Lengths(Box<SequenceAnswer>, bool, Duration),
+    /// The best plan by a vendor's recipe, told before the end.
+    ByRecipe(Box<RecipePlan>),
     /// The causes of a measured run's gap, or why none is known.
     Measured(Box<Result<RunDiagnosis, String>>),
     /// Every run that could be compared.
@@ -127,6 +136,7 @@ impl Work {
                 curve.run(&evaluator, *from, &found);
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
+            Self::Lengths(search) => lengths(search, &evaluator, desk),
             Self::Measured(run, library) => {
                 let told =
                     RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
@@ -145,7 +155,8 @@ impl Work {
 }
 
 /// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
-/// proven, and last of all that was found. Where nothing fits, plans that offload are searched too.
+/// proven, then of what a vendor's recipe would come to, and last of all that was found. Where nothing fits, plans that
+/// offload are searched too.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (begun, mut told, mut known) = (Instant::now(), None::<Instant>, None);
     let mut tell = |so_far: &PlanSearchAnswer| {
@@ -161,8 +172,30 @@ fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     if answer.plans.is_empty() && answer.exact {
         answer = search.run_offloading(evaluator, &mut tell).unwrap_or(answer);
     }
+    // A plan that the search has simulated is never refused.
+    let recipe = recipe_plan(search, &answer, evaluator).ok().flatten();
+    if desk.cancel.is_cancelled() {
+        return;
+    }
+    if let Some(recipe) = recipe {
+        (desk.tell)(Found::ByRecipe(Box::new(recipe)));
+    }
+    (desk.tell)(Found::BestPlans(Box::new(answer), true, begun.elapsed()));
+}
+
+/// Tells of each length when its plan is found, and of what is tried once a pause is over.
+fn lengths(search: &SequenceSearch, evaluator: &Evaluator, desk: Desk) {
+    let (begun, mut told, mut known) = (Instant::now(), None::<Instant>, 0);
+    let mut tell = |so_far: &SequenceAnswer| {
+        let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
+        if !desk.cancel.is_cancelled() && (due || so_far.lengths.len() > known) {
+            (told, known) = (Some(Instant::now()), so_far.lengths.len());
+            (desk.tell)(Found::Lengths(Box::new(so_far.clone()), false, begun.elapsed()));
+        }
+    };
+    let answer = search.run(evaluator, &mut tell);
     if !desk.cancel.is_cancelled() {
-        (desk.tell)(Found::BestPlans(Box::new(answer), true, begun.elapsed()));
+        (desk.tell)(Found::Lengths(Box::new(answer), true, begun.elapsed()));
     }
 }
 

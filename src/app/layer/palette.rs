@@ -11,11 +11,12 @@ use crate::app::action::effect::Effect;
 use crate::app::action::keys::{Binding, KeyLine, KeyPlace, names};
 use crate::app::layer::list::{GIVES, Item};
 use crate::app::views::inputs::Inputs;
-use crate::app::views::{best, measured};
+use crate::app::views::{best, measured, sequences};
 
 /// What people call some actions, beside the words of the table of keys.
 const CALLED: &[(Action, &[&str])] = &[
     (Action::View(measured::SPEC.id), &["diagnose", "oom", "out of memory", "slow"]),
+    (Action::View(sequences::SPEC.id), &["context", "longest", "sequence"]),
     (Action::View(best::SPEC.id), &["best", "optimize", "pareto", "search"]),
     (Action::Import, &["import", "load", "log", "oom", "out of memory", "sinfo"]),
     (Action::ExportPlan, &["export", "job", "launcher", "sbatch", "slurm", "trace"]),

@@ -17,9 +17,12 @@ use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
 use crate::app::views::{ANY_PLAN, View, ViewSpec};
-use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::plans::{
+    EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, launched_fields, searched_fields,
+};
 use shardscope_interop::runs_in::{missing, runs_in};
-use shardscope_report::figures::{Figure, folded, plan_words};
+use shardscope_report::figures::{Figure, RecipePlan, folded, plan_words};
 
 pub use question::PlanQuestion;
 pub use row::{PlanColumn, PlanRow};
@@ -71,12 +74,19 @@ pub struct BestView {
     complete: bool,
     /// For how long it has been searched.
     elapsed: Duration,
+    /// The best plan by the recipe of a vendor.
+    recipe: Option<Box<RecipePlan>>,
 }
 
 impl BestView {
     /// For how long they have been searched.
     pub const fn elapsed(&self) -> Duration {
         self.elapsed
+    }
+
+    /// The best plan by the recipe of a vendor, where the first one is another.
+    pub fn recipe(&self) -> Option<&RecipePlan> {
+        self.recipe.as_deref()
     }
 
     /// The plans found so far.
@@ -157,7 +167,9 @@ impl BestView {
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some(PlanRow { found, .. }) = self.chosen() else { return say(self.nothing()) };
         let said = format!("applied {}", plan_words(&found.scenario.plan));
-        vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, searched_fields())), said)]
+        let changed = |field: &Field| field.value(&found.scenario) != field.value(context.scenario);
+        let fields = searched_fields().chain(launched_fields().filter(changed));
+        vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, fields)), said)]
     }
 
     /// Pins the plan under the cursor, or compares those of the range.
@@ -232,13 +244,14 @@ impl View for BestView {
 
     /// A plan of the last answer may have been taken: then the question is the same, and so is the answer.
     fn follow(&mut self, context: &Context) -> Option<Work> {
-        let search = self.question.search(context.scenario);
+        let search = self.question.search(context.scenario, context.file);
         let same = self.asked.as_ref().is_some_and(|asked| asked.has_same_answer_as(&search));
         if same && self.complete {
             return None;
         }
         if !same {
             (self.asked, self.complete, self.mark) = (Some(Arc::new(search)), false, None);
+            self.recipe = None;
             self.fill(PlanSearchAnswer::default());
         }
         self.asked.clone().map(Work::BestPlans)
@@ -249,7 +262,14 @@ impl View for BestView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::BestPlans(answer, complete, elapsed) = found else { return Vec::new() };
+        let (answer, complete, elapsed) = match found {
+            Found::BestPlans(answer, complete, elapsed) => (answer, complete, elapsed),
+            Found::ByRecipe(recipe) => {
+                self.recipe = Some(recipe);
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
         let objective = self.question.objective();
         let best = |answer: &PlanSearchAnswer| answer.plans.first().map(|plan| objective.of(plan));
         // A search that was interrupted begins again: until it has come as far, what it had found stays.

@@ -4,11 +4,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::sweep::metrics;
 use crate::cli::args::{ScenarioArgs, written};
 use shardscope_engine::search::Axis;
+use shardscope_interop::export::ExportForm;
+use shardscope_interop::fsdp2::Names;
 use shardscope_interop::job_array::MOST_PARTS;
 use shardscope_report::figures::Figure;
 
@@ -16,8 +19,8 @@ use shardscope_report::figures::Figure;
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Tool to export for
-    #[arg(long, value_enum)]
-    pub to: ExportTarget,
+    #[arg(long, value_parser = targets())]
+    pub to: ExportForm,
     /// Folder for the files, created if missing; by default the specification alone is printed
     #[arg(long, value_name = "DIR", value_parser = written)]
     pub out: Option<PathBuf>,
@@ -75,28 +78,12 @@ pub enum ModuleNames {
     Huggingface,
 }
 
-/// Tools that take plans.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportTarget {
-    /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
-    Fsdp2,
-    /// Accelerate: a YAML for `accelerate launch --config_file`
-    Accelerate,
-    /// Hugging Face's Trainer: its arguments as YAML
-    HfTrainer,
-    /// `DeepSpeed`: its JSON
-    Deepspeed,
-    /// Megatron-LM: its arguments, in a shell script
-    Megatron,
-    /// torchtitan: its command, or the TOML of 0.2.2
-    Torchtitan,
-    /// torchtune: its configuration as YAML, for `tune run`
-    Torchtune,
-    /// Slurm: a job that trains, or the job array of a sweep (--sweep)
-    Sbatch,
-    /// Chrome trace of the simulated step, for Perfetto: DIR/rank0.json for each pipeline rank, or with --out
-    /// DIR/NAME.json.gz packed
-    Trace,
+/// Tools that take plans, each by its word. Modules under Hugging Face's names have a flag of their own.
+fn targets() -> impl TypedValueParser<Value = ExportForm> {
+    let forms = ExportForm::ALL.into_iter().filter(|form| *form != ExportForm::Modules(Names::HuggingFace));
+    let words = forms.map(|form| PossibleValue::new(form.name()).help(form.help()));
+    let form = |word: String| ExportForm::ALL.into_iter().find(|form| form.name() == word).ok_or("no tool");
+    PossibleValuesParser::new(words).try_map(form)
 }
 
 /// A sweep as a job array.

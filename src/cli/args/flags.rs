@@ -115,6 +115,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::Imbalance
         | Type::Capacity
         | Type::DispatchFormats
-        | Type::LoraTargets => arg,
+        | Type::LoraTargets
+        | Type::Beside => arg,
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use shardscope_engine::scenario::Field;
+use shardscope_engine::scenario::field::Type;
 use shardscope_engine::search::plans::Objective;
 use shardscope_engine::search::{Axis, WorkPart};
 use shardscope_engine::units::{Money, Seconds, read_share};
@@ -16,9 +17,13 @@ use super::{ScenarioArgs, TableForm, words, written};
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// Objective of the plans, at the scenario's global batch: tokens per second of all devices, days, cost,
-    /// energy, fewest devices or least memory. Days, cost and energy include failures where the cluster states them
-    #[arg(long, default_value = "throughput", value_parser = words(Objective::ALL))]
-    pub objective: Objective,
+    /// energy, fewest devices or least memory; or the longest sequence that fits, with the fastest plan of each length. Days,
+    /// cost and energy include failures where the cluster states them
+    #[arg(long, default_value = "throughput", value_parser = words(OBJECTIVES))]
+    pub objective: Sought,
+    /// Fewest tokens per second of all devices, failures included where the cluster states them; needs --objective sequence
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub tokens_per_s_min: Option<f64>,
     /// Values that a field may take, like nodes=4..32 or strategy=zero3,hsdp; may be repeated. `--nodes 4..32` says the
     /// same of nodes
     #[arg(long, value_name = "FIELD=VALUES")]
@@ -48,9 +53,9 @@ pub struct SearchArgs {
     /// Most devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub devices_max: Option<u32>,
-    /// Plans to print, best first, each of another mesh, schedule or micro-batch
-    #[arg(long, value_name = "K", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub top: u32,
+    /// Plans to print, best first, each of another mesh, schedule or micro-batch; 10 by default
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: Option<u32>,
     /// Also print the plans that nothing beats in all of these: days, cost, devices
     #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_parser = words(FRONT))]
     pub pareto: Vec<Objective>,
@@ -73,6 +78,35 @@ pub struct SearchArgs {
     #[command(flatten)]
     pub input: ScenarioArgs,
 }
+
+/// What a search looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sought {
+    /// The plans that are best in this.
+    Plans(Objective),
+    /// The longest sequence that fits.
+    Sequence,
+}
+
+impl Sought {
+    /// By what plans of the same length are ranked.
+    pub const fn objective(self) -> Objective {
+        match self {
+            Self::Plans(objective) => objective,
+            Self::Sequence => Objective::Throughput,
+        }
+    }
+}
+
+const OBJECTIVES: [(&str, Sought); Objective::ALL.len() + 1] = {
+    let mut all = [("sequence", Sought::Sequence); Objective::ALL.len() + 1];
+    let mut at = 0;
+    while at < Objective::ALL.len() {
+        all[at] = (Objective::ALL[at].0, Sought::Plans(Objective::ALL[at].1));
+        at += 1;
+    }
+    all
+};
 
 /// In what plans of a front are weighed against one another.
 const FRONT: [(&str, Objective); 3] =
@@ -97,6 +131,11 @@ fn launcher(text: &str) -> Result<String, String> {
     let known = text == "any" || Launcher::named(text).is_some();
     let words = || Launcher::all().iter().map(Launcher::word).collect::<Vec<_>>().join(", ");
     known.then(|| text.to_owned()).ok_or_else(|| format!("choose any or one of {}", words()))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = Type::Tokens.read(text).ok().filter(|rate| Type::Tokens.holds(rate)).and_then(|rate| rate.get());
+    rate.ok_or_else(|| "a rate is a number of tokens a second above 0, like 5000 or 12k".to_owned())
 }
 
 fn margin(text: &str) -> Result<f64, String> {

@@ -12,6 +12,7 @@ use crate::app::{Answer, App};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{self, draw_line, wrapped};
 use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::plan::{Extent, Sharding};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
 use shardscope_report::figures::{self, Figure, Verdict};
@@ -42,7 +43,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
     match (&app.shown, &app.answer) {
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
-            two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
+            two_sided(&title(&app.scenario, &app.scenario.strategy, wide), &[verdict], true, theme, first, buf);
             let lines = problems.first().map_or_else(Vec::new, |problem| {
                 let way_out = app.way_out().unwrap_or_else(|| problem.fix.clone());
                 refusal(&problem.what, &way_out, first.width, rows.len() - 1)
@@ -53,12 +54,14 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         }
         (Ok(scenario), None) => {
             let waiting = Span::styled("computing", theme.style(Role::Dim));
-            two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
+            two_sided(&title(scenario, &scenario.strategy, wide), &[waiting], true, theme, first, buf);
         }
         (Ok(_), Some(answer)) => {
             let mark = calibrated(app, &answer.scenario, theme).into_iter().chain(cautioned(answer, theme));
             let mark: Vec<Span> = mark.collect();
-            let name = |long: bool| title(&answer.scenario, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
+            let shards = shards(app, answer);
+            let name =
+                |long: bool| title(&answer.scenario, &shards, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
             let batch = Span::raw(format!("batch {}", thousands(answer.scenario.sequences())));
             let difference = measured(app, answer, theme);
             let difference = difference.or_else(|| difference_to_pin(app, &answer.evaluation.summary, wide, theme));
@@ -247,8 +250,29 @@ fn refusal(what: &str, fix: &str, width: u16, rows: usize) -> Vec<String> {
     if whole.len() <= rows { whole } else { advice }
 }
 
-/// Names the scenario; `long` counts devices as well as nodes.
-fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
+/// The strategy by its name; where other ranks share weights, gradients or optimizer than it says, as a search may find, these:
+/// `shards 1/1/8`; or that each operator has its own.
+fn shards(app: &App, answer: &Answer) -> String {
+    let Answer { scenario, evaluation } = answer;
+    if !scenario.plan.operators.is_empty() {
+        return "by operator".to_owned();
+    }
+    let own = extents(&scenario.plan.sharding);
+    match app.library.strategy(&scenario.strategy) {
+        Ok(preset) if extents(&preset.sharding) != own => {
+            format!("shards {}", figures::extent_words(&evaluation.details.layout, "+"))
+        }
+        _ => scenario.strategy.to_string(),
+    }
+}
+
+/// Over what weights, gradients and optimizer are sharded.
+const fn extents(of: &Sharding) -> [&Extent; 3] {
+    [&of.weights, &of.gradients, &of.optimizer]
+}
+
+/// Names the scenario, with such words for its sharding; `long` counts devices as well as nodes.
+fn title(scenario: &Scenario, shards: &str, long: bool) -> Vec<Span<'static>> {
     let count = scenario.devices();
     let per_node = scenario.cluster.devices_per_node().max(1);
     let (nodes, whole) = (count / per_node, count.is_multiple_of(per_node));
@@ -258,9 +282,9 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
         (true, false) => format!("{nodes} {word}"),
         (false, _) => devices(count),
     };
-    let Scenario { cluster, model, strategy, .. } = scenario;
+    let Scenario { cluster, model, .. } = scenario;
     let machine = [cluster.id.clone()].into_iter().chain(scenario.altered()).collect::<Vec<_>>().join(", ");
-    [model.id.clone(), machine, strategy.to_string(), size].map(Span::raw).into()
+    [model.id.clone(), machine, shards.to_owned(), size].map(Span::raw).into()
 }
 
 /// That a scenario counts with what a run of the user's own has told.

@@ -1,7 +1,5 @@
 //! The fields of the scenario, one per row.
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span, Text};
@@ -47,12 +45,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, below) = places(rows.len(), pinned.len(), inside);
-    // Beside two columns of fields, reasons of refused values take the room that the pinned scenario had.
-    let free = fields.len() == 1 || app.inputs.wrong.is_empty();
-    for (fields, area) in fields {
-        list(app, theme, (&rows, fields), area).render(area, buf);
-    }
-    Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
+    list(app, theme, &rows, fields[0].width).render_in(&fields, buf);
+    Text::from(pinned).render(below, buf);
 }
 
 /// The field at a place.
@@ -63,31 +57,26 @@ pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<u
     });
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, _) = places(rows.len(), pinned, inside);
-    let mut lists = fields.into_iter().map(|(fields, area)| (list(app, Theme::default(), (&rows, fields), area), area));
-    lists.find_map(|(list, area)| list.row_at(area, at))
+    list(app, Theme::default(), &rows, fields[0].width).row_in(&fields, at)
 }
 
-/// The areas of the columns of fields, and of so many lines about the pinned scenario.
-fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
-    if usize::from(inside.height) < rows + HEADINGS + pinned && inside.width >= 2 * WIDTH {
-        let half = rows.div_ceil(2);
-        let [left, right] = inside.layout(&Layout::horizontal([Constraint::Fill(1); 2]));
-        let taken = columns(half + HEADINGS) + 1;
-        let below = Rect { y: inside.y.saturating_add(taken), ..inside }.intersection(inside);
-        return (vec![(0..half, left), (half..rows, right)], below);
-    }
+/// The areas of the columns of so many fields, the second of which goes on where the first ended, and of so many lines
+/// about the pinned scenario.
+fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<Rect>, Rect) {
+    let crowded = usize::from(inside.height) < rows + HEADINGS + pinned && inside.width >= 2 * WIDTH;
     let heights = [Constraint::Fill(1), Constraint::Length(columns(pinned))];
     let [fields, below] = inside.layout(&Layout::vertical(heights));
-    (vec![(0..rows, fields)], below)
+    let count = if crowded { 2 } else { 1 };
+    (Layout::horizontal(vec![Constraint::Fill(1); count]).split(fields).to_vec(), below)
 }
 
 /// Some fields, one under another, each with what is wrong with it.
-fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect) -> RowList<'static> {
-    let lines = fields.clone().zip(&rows[fields]).flat_map(|(index, row)| {
+fn list(app: &App, theme: Theme, rows: &[InputRow], width: u16) -> RowList<'static> {
+    let lines = rows.iter().enumerate().flat_map(|(index, row)| {
         let heading = heading(rows, index).map(|group| (Line::styled(group.name(), theme.style(Role::Title)), None));
-        let why = wrong(app, *row).map_or_else(Vec::new, |why| wrapped(why, usize::from(area.width.saturating_sub(1))));
+        let why = wrong(app, *row).map_or_else(Vec::new, |why| wrapped(why, usize::from(width.saturating_sub(1))));
         let why = why.into_iter().map(|why| Line::styled(format!(" {why}"), theme.style(Role::Bad)));
-        let lines = std::iter::once(line(app, theme, *row, area.width)).chain(why);
+        let lines = std::iter::once(line(app, theme, *row, width)).chain(why);
         heading.into_iter().chain(lines.map(move |line| (line, Some(index))))
     });
     let cursor = Some(app.inputs.place());

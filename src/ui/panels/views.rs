@@ -14,6 +14,7 @@ mod limits;
 pub(super) mod map;
 mod measured;
 mod plan;
+mod sequences;
 mod strategies;
 mod table;
 mod traffic;
@@ -62,6 +63,7 @@ const ALL: [&Drawing; SPECS.len()] = [
     &strategies::DRAWING,
     &traffic::DRAWING,
     &best::DRAWING,
+    &sequences::DRAWING,
     &training::DRAWING,
     &failures::DRAWING,
     &plan::DRAWING,

@@ -48,21 +48,52 @@ pub struct RowList<'a> {
 impl RowList<'_> {
     /// The row at a place.
     pub fn row_at(&self, area: Rect, at: Position) -> Option<usize> {
-        let mut seen = self.lines[self.in_view(area)].iter();
+        self.row_in(&[area], at)
+    }
+
+    /// The row at a place of columns that the list fills one after another.
+    pub fn row_in(&self, columns: &[Rect], at: Position) -> Option<usize> {
         // A list that scrolls as a whole has no row to choose.
-        let inside = area.contains(at) && self.top.is_none();
-        inside.then(|| seen.nth(usize::from(at.y - area.y))).flatten()?.1
+        let mut seen = self.seen(columns).filter(|_| self.top.is_none());
+        seen.find(|(_, place)| place.contains(at)).and_then(|((_, row), _)| *row)
     }
 
     /// The place of the first line of the row under the cursor, if an area shows it.
     pub fn cursor_place(&self, area: Rect) -> Option<Rect> {
-        let line = self.lines.iter().position(|(_, row)| row.is_some() && *row == self.cursor)?;
-        area.rows().nth(line.checked_sub(self.in_view(area).start)?)
+        self.cursor_in(&[area])
     }
 
-    /// The lines that an area shows.
-    fn in_view(&self, area: Rect) -> Range<usize> {
-        let (count, room) = (self.lines.len(), usize::from(area.height));
+    fn cursor_in(&self, columns: &[Rect]) -> Option<Rect> {
+        let mut seen = self.seen(columns);
+        seen.find(|((_, row), _)| row.is_some() && *row == self.cursor).map(|(_, place)| place)
+    }
+
+    /// Draws it in columns, of which each goes on where the one before ended.
+    pub fn render_in(&self, columns: &[Rect], buf: &mut Buffer) {
+        for ((line, _), place) in self.seen(columns) {
+            draw_line(buf, place, line, self.theme);
+        }
+        let cursor = self.cursor_in(columns);
+        // One ground under all of the row: turned over, colours of the line would be patches in it. The mark comes last, over
+        // the blank that lines leave.
+        if let Some(place) = cursor.filter(|_| self.focused) {
+            let plain = self.theme.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
+            buf.set_style(place, plain.remove_modifier(Modifier::DIM));
+        }
+        if let Some(place) = cursor.filter(|place| self.marked && !place.is_empty()) {
+            put(buf, place.x, place.y, self.theme.glyphs().pinned, Style::new());
+        }
+    }
+
+    /// The lines that columns show, each with its place.
+    fn seen(&self, columns: &[Rect]) -> impl Iterator<Item = (&ListLine<'_>, Rect)> {
+        let room = columns.iter().map(|column| usize::from(column.height)).sum();
+        self.lines[self.in_view(room)].iter().zip(columns.iter().flat_map(|column| column.rows()))
+    }
+
+    /// The lines that so much room shows.
+    fn in_view(&self, room: usize) -> Range<usize> {
+        let count = self.lines.len();
         let at = match (self.top, self.cursor) {
             (Some(top), _) => return top.min(count.saturating_sub(room))..count,
             // From the top as long as the cursor is on the first row, so that the headings over it are seen.
@@ -76,24 +107,12 @@ impl RowList<'_> {
 impl Widget for &RowList<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
-        let seen = self.in_view(area);
         let overflows = self.scrollbar && self.lines.len() > usize::from(area.height);
         let inner = Rect { width: area.width.saturating_sub(u16::from(overflows)), ..area };
-        let cursor = self.cursor_place(inner);
-        for ((line, _), place) in self.lines[seen.clone()].iter().zip(inner.rows()) {
-            draw_line(buf, place, line, self.theme);
-        }
-        // One ground under all of the row: turned over, colours of the line would be patches in it. The mark comes last, over
-        // the blank that lines leave.
-        if let Some(place) = cursor.filter(|_| self.focused) {
-            let plain = self.theme.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
-            buf.set_style(place, plain.remove_modifier(Modifier::DIM));
-        }
-        if let Some(place) = cursor.filter(|place| self.marked && !place.is_empty()) {
-            put(buf, place.x, place.y, self.theme.glyphs().pinned, Style::new());
-        }
+        self.render_in(&[inner], buf);
         if overflows {
-            scrollbar(self.theme, self.lines.len(), seen.start, area, buf);
+            let first = self.in_view(usize::from(area.height)).start;
+            scrollbar(self.theme, self.lines.len(), first, area, buf);
         }
     }
 }

@@ -154,7 +154,7 @@ impl StackedBar<'_> {
     }
 
     /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
-    fn drawn(&self) -> [BarPart; 8] {
+    fn drawn(&self) -> Vec<BarPart> {
         let part = |figure: Figure, short, size: Bytes, tone| BarPart {
             name: figure.label(),
             short,
@@ -162,7 +162,11 @@ impl StackedBar<'_> {
             tone,
         };
         let parts = &self.parts;
-        [
+        let seldom = [
+            part(Figure::BesideWeights, "beside", parts.beside, Tone::Rose),
+            part(Figure::Engine, "engine", parts.engine, Tone::Teal),
+        ];
+        let own = [
             part(Figure::Weights, "weights", parts.weights, Tone::Blue),
             part(Figure::Gradients, "grad", parts.gradients, Tone::Ochre),
             part(Figure::OptimizerState, "opt", parts.optimizer, Tone::Violet),
@@ -171,7 +175,9 @@ impl StackedBar<'_> {
             part(Figure::Gathered, "gathered", parts.gathered, Tone::Teal),
             part(Figure::Buffers, "comm", parts.communication, Tone::Orange),
             part(Figure::Reserved, "reserve", parts.reserved, Tone::Grey),
-        ]
+        ];
+        // Behind all others, whose marks hang on their places.
+        own.into_iter().chain(seldom.into_iter().filter(|part| part.size > 0.0)).collect()
     }
 
     fn peak(&self) -> f64 {

@@ -32,9 +32,13 @@ fn ms_swift_by_its_defaults() {
     let of = |flags: &str| imported(&[("run.sh", &format!("{script} {flags}"))], ON_A100).stdout;
     assert_contains(&of("--train_type full --torch_dtype float16"), &["train = \"full\"", "precision = \"fp16\""]);
     assert_contains(&of("--quant_bits 4 --quant_method bnb"), &["train = \"lora\"", "frozen_format = \"nf4\""]);
-    // Its two versions of the files with an offload differ.
-    let offloaded = script.replace("zero2", "zero3_offload");
-    assert_contains(&refused(&[("run.sh", &offloaded)], ON_A100), &["--deepspeed: 'zero3_offload'", "give that file"]);
+    // swift/config/zero3_offload.json of version 4 has weights and optimizer on the host, page-locked.
+    let offloaded = imported(&[("run.sh", &script.replace("zero2", "zero3_offload"))], ON_A100).stdout;
+    assert_contains(&offloaded, &["strategy = \"zero3\"", "offload = \"state\""]);
+    let other = imported(&[("run.sh", &script.replace("zero2", "zero2_offload"))], ON_A100).stdout;
+    assert_contains(&other, &["strategy = \"zero2\"", "offload = \"optimizer\""]);
+    let unknown = refused(&[("run.sh", &script.replace("zero2", "zero9"))], ON_A100);
+    assert_contains(&unknown, &["--deepspeed: 'zero9'", "give that file"]);
     let other = refused(&[("run.sh", &format!("{script} --tuner_backend unsloth"))], ON_A100);
     assert_contains(&other, &["--tuner_backend: 'unsloth'", "kernels"]);
 }
@@ -75,8 +79,10 @@ fn qlora_s_own_script() {
     // 1,024 and 256 are its defaults.
     let shorter = script.replace("--source_max_len 16", "");
     assert_contains(&imported(&[("run.sh", &shorter)], ON_A100).stdout, &["sequence = 1536"]);
-    let full = refused(&[("run.sh", &format!("{script} --full_finetune"))], ON_A100);
-    assert_contains(&full, &["--full_finetune", "--train full"]);
+    let few = refused(&[("run.sh", &format!("{script} --full_finetune"))], ON_A100);
+    assert_contains(&few, &["weights of so few bits are frozen"]);
+    let full = format!("{} --full_finetune", script.replace("--bits 4", "--bits 16"));
+    assert_contains(&imported(&[("run.sh", &full)], ON_A100).stdout, &["train = \"full\""]);
 }
 
 /// `LLaVA`'s switch for adapters, on every matrix (`find_all_linear_names`), and DeepSpeed-Chat's stage and offload.
@@ -121,6 +127,30 @@ fn checkpoints_that_axolotl_offloads() {
     assert_contains(&other, &["gradient_checkpointing: 'offload_disk'"]);
 }
 
+/// Older files of axolotl say a device's batch, 4 / 2 = 2 micro-batches, and hand options to bitsandbytes by a section of its own
+/// (axolotl's examples/archived/falcon/config-7b.yml and examples/gemma4/31b-qlora.yaml).
+#[test]
+fn batches_of_older_axolotl_and_options_of_bitsandbytes() {
+    let yaml = "base_model: m\ndatasets:\n  - path: d\nsequence_len: 2048\nmicro_batch_size: 2\nbf16: true\nadapter: qlora\nlora_r: 16\n\
+                lora_target_linear: true\nload_in_4bit: true\n";
+    let old = format!("{yaml}batch_size: 4\nlora_fan_in_fan_out: true\n");
+    let read = imported(&[("old.yml", &old)], &format!("{ON_A100} --devices 8 --strict")).stdout;
+    assert_contains(&read, &["micro_batch = 2", "accumulate = 2", "train = \"qlora\""]);
+    let both = format!("{old}gradient_accumulation_steps: 4\n");
+    assert_contains(&refused(&[("old.yml", &both)], &format!("{ON_A100} --devices 8")), &["batch_size: '4'"]);
+    // examples/archived/redpajama/config-3b.yml names a rank and no adapter.
+    let whole = old.replace("adapter: qlora", "adapter:").replace("load_in_4bit: true\n", "");
+    let read = imported(&[("whole.yml", &whole)], &format!("{ON_A100} --devices 8 --strict")).stdout;
+    assert_contains(&read, &["train = \"full\""]);
+    let options = |kind: &str| {
+        format!("{yaml}bnb_config_kwargs:\n  bnb_4bit_use_double_quant: true\n  bnb_4bit_quant_type: {kind}\n")
+    };
+    let read = imported(&[("new.yml", &options("nf4"))], &format!("{ON_A100} --devices 8 --strict")).stdout;
+    assert_contains(&read, &["frozen_format = \"nf4\""]);
+    let other = refused(&[("new.yml", &options("fp4"))], &format!("{ON_A100} --devices 8"));
+    assert_contains(&other, &["bnb_config_kwargs.bnb_4bit_quant_type: 'fp4'"]);
+}
+
 /// Without a file, `accelerate launch` starts a process on each visible device.
 #[test]
 fn devices_that_are_visible() {
@@ -157,8 +187,9 @@ fn meshes_of_axolotl() {
     assert_contains(&two, &["strategy = \"fsdp\"", "tensor = 2"]);
     let wrong = refused(&[("full.yml", &yaml("dp_shard_size: 3\n"))], &format!("{ON_A100} --devices 8"));
     assert_contains(&wrong, &["dp_shard_size", "are 3 devices, not 8"]);
-    let kernels = refused(&[("full.yml", &yaml("liger_rms_norm: true\n"))], &format!("{ON_A100} --devices 8"));
-    assert_contains(&kernels, &["liger_rms_norm", "--stack"]);
+    // What its kernels of norms save is not known: they stay with the plan.
+    let kernels = imported(&[("full.yml", &yaml("liger_rms_norm: true\n"))], &format!("{ON_A100} --devices 8")).stdout;
+    assert_contains(&kernels, &["[[unknown]]", "key = \"liger_rms_norm\""]);
 }
 
 /// What the Trainer writes down of its arguments has a section of FSDP though FSDP is off.
@@ -215,23 +246,20 @@ fn peft_s_example() {
     assert_contains(&run.stdout, &said);
 }
 
-/// A model of reference, or one that judges, takes memory and time that no plan has.
+/// The command of a program, its flags or its file say what preferences are trained with.
 #[test]
-fn preferences_are_refused() {
+fn preferences_are_a_method() {
     let flags = "--model_name_or_path m --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --bf16";
-    for (command, names) in [
-        ("trl dpo", "trl dpo: 'dpo'"),
-        ("swift rlhf --rlhf_type dpo", "swift rlhf: 'rlhf'"),
-        ("llamafactory-cli train --stage kto", "--stage: 'kto'"),
-    ] {
-        let script = format!("{command} {flags}");
-        assert_contains(
-            &refused(&[("run.sh", &script)], &format!("{ON_A100} --devices 1")),
-            &[names, "no other beside"],
-        );
+    let on = format!("{ON_A100} --devices 1");
+    for (command, method) in
+        [("trl dpo", "dpo"), ("swift rlhf --rlhf_type dpo", "dpo"), ("llamafactory-cli train --stage kto", "kto")]
+    {
+        let run = imported(&[("run.sh", &format!("{command} {flags}"))], &on);
+        assert_contains(&run.stdout, &["[post_training]", &format!("method = \"{method}\"")]);
     }
     let yaml = "base_model: m\ndatasets:\n  - path: d\nsequence_len: 4096\nmicro_batch_size: 1\nrl: dpo\nbf16: true\n";
-    assert_contains(&refused(&[("dpo.yml", yaml)], &format!("{ON_A100} --devices 1")), &["rl: 'dpo'"]);
+    assert_contains(&imported(&[("dpo.yml", yaml)], &on).stdout, &["method = \"dpo\""]);
+    assert_contains(&refused(&[("grpo.yml", &yaml.replace("dpo", "grpo"))], &on), &["rl: 'grpo'", "given answers"]);
 }
 
 /// LLaMA-Factory hands what follows its file to `OmegaConf.from_cli` (`read_args` of its `hparams/parser.py`): `name=value` goes

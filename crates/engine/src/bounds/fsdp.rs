@@ -116,7 +116,7 @@ impl TokenArithmetic {
             counted: scenario.counted_parameters() as f64,
             attended: scenario.counted_attention(),
             computed: model.matrix_parameters() as f64,
-            once: f64::from(model.vocab) * f64::from(model.hidden),
+            once: model.logits_weights() as f64,
             width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.all_layers()),
             square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
             family: false,

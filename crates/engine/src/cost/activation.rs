@@ -95,18 +95,6 @@ impl Rates<'_> {
         }
     }
 
-    /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered. Those of each
-    /// further token are beside them, with what leads to its layer: the token's embedding, both halves of the input of the
-    /// product that joins it to the layer before, and the last norm's input.
-    pub fn logits(&self) -> Bytes {
-        let (model, stack, tokens) = (&self.scenario.model, &self.scenario.stack, self.tokens());
-        let streams = f64::from(self.sequence_ranks());
-        let inputs = if stack.keeps_gathered { 1.0 } else { streams };
-        let once = tokens * f64::from(model.vocab) / f64::from(self.scenario.plan.tensor) * self.calibrated.logits_held
-            + tokens * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams);
-        once + (once + self.stream() * 4.0) * f64::from(model.mtp_layers)
-    }
-
     /// Bytes from which the gradients of weights are computed, by piece: the inputs of their matrices,
     /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1). The first matrices read the residual stream, and the last ones add to
@@ -135,14 +123,6 @@ impl Rates<'_> {
             pieces[self.piece_of(kind, part)] += if has { each * 2.0 * self.load(part).get() } else { Bytes::ZERO };
         }
         pieces
-    }
-
-    /// Bytes of the inputs to the gradients of the logits' weights.
-    pub(crate) fn head_gradient_inputs(&self) -> Bytes {
-        let vocab = f64::from(self.scenario.model.vocab) / f64::from(self.scenario.plan.tensor);
-        let once = self.tokens() * vocab * self.storage() + self.stream();
-        // Both halves of the joining product's input, and the gradient of its output.
-        once + (once + self.stream() * 3.0) * f64::from(self.scenario.model.mtp_layers)
     }
 
     /// Bytes of the embedding's output that stay for backward: none where this does not reach the first layer.

@@ -97,6 +97,7 @@ impl Parameters {
         adapters: impl Iterator<Item = LayerMatrix>,
     ) -> Self {
         let tuning = &scenario.plan.tuning;
+        let trained = trained && !scenario.plan.stands_beside;
         let tensor = u64::from(scenario.plan.tensor);
         let [all, matrices] = [all + (tensor - 1) * whole, weights + (tensor - 1) * whole_weights];
         if !tuning.freezes() {
@@ -249,9 +250,24 @@ impl Rates<'_> {
         // An input in the storage format serves all adapters, a cast one that which cast it.
         let (own, storage) = (self.adapter_bytes(), self.storage());
         let (share, is_shared) = (own / storage, own == storage);
-        let copies = |adapters: f64| if is_shared { adapters.min(1.0) } else { adapters * share };
-        let beside_core = if is_shared { 0.0 } else { copies(second) };
+        let frozen = if self.keeps_frozen_inputs() { 1.0 } else { 0.0_f64 };
+        let copies = |adapters: f64| if is_shared { adapters.min(1.0).max(frozen) } else { adapters * share + frozen };
+        // What attention puts out is kept in the storage format already.
+        let beside_core = if is_shared { 0.0 } else { copies(second) - frozen };
         KeptInputs { first: copies(first), second: copies(second), beside_core }
+    }
+
+    /// Whether products by frozen weights keep their input in the storage format.
+    fn keeps_frozen_inputs(&self) -> bool {
+        let quantised = matches!(self.scenario.plan.tuning.frozen_format(), FrozenFormat::Int8 | FrozenFormat::Nf4);
+        self.scenario.stack.keeps_frozen_inputs && quantised
+    }
+
+    /// Bytes of a frozen weight's cast that a product keeps for backward: of weights in fp32, which autocast casts each time,
+    /// keeping the casts of trained weights alone (`cached_cast` of `aten/src/ATen/autocast_mode.cpp`).
+    pub(super) fn kept_cast(&self) -> Bytes {
+        let whole = self.scenario.plan.tuning.frozen_format() == FrozenFormat::Fp32;
+        if whole && self.dequantised().is_some() { self.storage() } else { Bytes::ZERO }
     }
 
     /// Bytes per element of adapters and of what they compute.
@@ -312,7 +328,8 @@ impl Rates<'_> {
         let plan = &self.scenario.plan;
         let format = plan.tuning.frozen_format();
         let in_fp8 = plan.precision.linear().arithmetic == Format::Fp8;
-        let taken = format == FrozenFormat::Bf16 || (format == FrozenFormat::Fp8 && in_fp8);
+        let whole = format == FrozenFormat::Fp32 && plan.precision.storage() == Format::Fp32;
+        let taken = whole || format == FrozenFormat::Bf16 || (format == FrozenFormat::Fp8 && in_fp8);
         (plan.tuning.freezes() && !taken).then(|| Bytes::new(format.bytes(self.storage().get())))
     }
 

@@ -9,14 +9,7 @@ use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
-const FLASH_BACKWARD: f64 = 2.5;
-
-/// The longest sequences of fused attention that the share of backward was fitted to.
-const FITTED_SEQUENCE: f64 = 8192.0;
-
-/// The share of forward's rate that cuDNN's backward comes to at long sequences: 516 of 595 TFLOP/s at 16,384 tokens on an H100
-/// (FlashAttention-3, arXiv 2407.08608, heads of 128 channels).
-const LONG_BACKWARD: f64 = 0.87;
+pub(super) const FLASH_BACKWARD: f64 = 2.5;
 
 /// Share of an unfused softmax's traffic that one fused kernel for scale, mask and softmax leaves:
 /// the plain kernel reads and writes the scores once more for each of the three.
@@ -47,7 +40,7 @@ impl Rates<'_> {
     /// Forward and backward of the attention core of a layer of a kind for `sequences` sequences.
     ///
     /// Flash: `2 x sequences x s^2/cp x width / tp` flop (the causal half; twice that otherwise) at
-    /// the kernel's share of the peak, which falls off below the half-rate sequence length.
+    /// the kernel's rate ([`super::flash`]).
     /// It leaves out what a window hides, or what an indexer does not choose; its products are then as wide as compressed
     /// keys and values.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
@@ -66,7 +59,7 @@ impl Rates<'_> {
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
-            Some(version) => self.flash(version, products(self.attended_scores(kind))),
+            Some(version) => self.flash(kind, version, products(self.attended_scores(kind))),
             None => self.plain(kind, rows, products(model.score_width(kind))),
         };
         passes * self.imbalance() + self.output_gate(kind, sequences)
@@ -130,29 +123,6 @@ impl Rates<'_> {
         Count::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance()
     }
 
-    fn flash(&self, version: usize, products: Flop) -> PassTimes {
-        let efficiency = self.calibrated.efficiency;
-        let sequence = f64::from(self.scenario.plan.sequence);
-        let ramp = sequence / (sequence + efficiency.attention_half_sequence);
-        // Blocks of scores above the diagonal are skipped.
-        let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
-        let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
-        let forward = products * causal / rate;
-        // Scores are computed again from queries and keys, which is the fifth product.
-        let backward = FLASH_BACKWARD * forward / self.backward_share(sequence);
-        PassTimes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
-    }
-
-    /// The rate of flash attention's backward over that of forward. Where sequences are longer than any that it was fitted to,
-    /// what cuDNN's kernels lack of [`LONG_BACKWARD`] falls with the sequence: (0.87 - 0.588) 8192 / 65,536 leave 0.835.
-    fn backward_share(&self, sequence: f64) -> f64 {
-        let fitted = self.calibrated.efficiency.attention_backward;
-        if self.attention != Attention::Flash3 || sequence <= FITTED_SEQUENCE {
-            return fitted;
-        }
-        fitted.max(LONG_BACKWARD - (LONG_BACKWARD - fitted) * FITTED_SEQUENCE / sequence)
-    }
-
     /// Traffic of the scores of `rows` queries.
     fn score_traffic(&self, kind: LayerKind, rows: f64) -> Bytes {
         let (plan, heads) = (&self.scenario.plan, self.scenario.model.heads(kind.mixer).queries);
@@ -176,8 +146,9 @@ impl Rates<'_> {
     /// How much longer the slowest context rank takes than the average: under a causal mask with
     /// contiguous pieces the last of `n` ranks computes `n - 1/2` blocks where the average is `n / 2`.
     fn imbalance(&self) -> f64 {
-        let ranks = f64::from(self.scenario.plan.context);
+        let mesh = self.scenario.context_mesh();
+        let ranks = f64::from(mesh.others);
         let causal_flash = self.scenario.model.causal && self.attention.flash();
-        if self.scenario.stack.balanced_context || !causal_flash { 1.0 } else { (2.0 * ranks - 1.0) / ranks }
+        if mesh.balanced || !causal_flash { 1.0 } else { (2.0 * ranks - 1.0) / ranks }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Compile, Format};
+use crate::plan::{Compile, Format, LossFormat, LossKind};
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
 use crate::units::{Bytes, Seconds, Share};
@@ -42,18 +42,37 @@ struct EntryNames<'a> {
     runtime: &'a str,
 }
 
+/// The entry of a loss of a kind and a format, beside those that stacks name: PyTorch's operators, Megatron-LM's, and one
+/// kernel.
+fn loss_entry(kind: LossKind, format: Option<LossFormat>) -> &'static str {
+    match (kind, format) {
+        (LossKind::Whole | LossKind::Stack | LossKind::Chunked, Some(LossFormat::Fp32)) => "torch-fp32",
+        (LossKind::Whole | LossKind::Stack | LossKind::Chunked, Some(LossFormat::Bf16)) => "torch-16bit",
+        (LossKind::Whole | LossKind::Stack | LossKind::Chunked, None) => "torch",
+        (LossKind::VocabParallel, _) => "vocab-parallel",
+        (LossKind::Fused, _) => "fused",
+    }
+}
+
 impl<'a> EntryNames<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
+    fn new(scenario: &'a Scenario, calibration: &Calibration) -> Self {
         let stack = &scenario.stack;
         let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision.is_low());
         let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
         let compiled = stack.element_wise_compiled.as_ref().filter(|_| scenario.is_compiled());
         let whole = stack.loss_compiled.as_ref().filter(|_| scenario.plan.compile == Compile::On);
         let divided = stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1);
+        let (kind, format) = (scenario.loss(), scenario.plan.loss_format);
+        // A calibration that knows no other loss than its stacks' has that of the stack.
+        let is_known =
+            |name: &&str| calibration.loss.contains_key(*name) && calibration.logits_held.contains_key(*name);
+        let is_own = kind == scenario.stack_loss() && format.is_none();
+        let other = Some(loss_entry(kind, format)).filter(|name| !is_own && is_known(name));
+        let own = whole.or(divided).unwrap_or(&stack.loss);
         Self {
             element_wise: fp8.or(compiled).or(gated).unwrap_or(&stack.element_wise),
             kernels: stack.kernels.as_deref(),
-            loss: whole.or(divided).unwrap_or(&stack.loss),
+            loss: other.unwrap_or(own),
             runtime: stack.runtime_unsharded.as_ref().filter(|_| !scenario.shares_weights()).unwrap_or(&stack.runtime),
         }
     }
@@ -62,7 +81,7 @@ impl<'a> EntryNames<'a> {
 impl<'a> Calibrated<'a> {
     /// The entries that a scenario names, of its own calibration or of another one.
     pub fn new(scenario: &Scenario, calibration: &'a Calibration) -> Self {
-        let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario);
+        let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario, calibration);
         let per_logit = |bytes: Option<&f64>| Bytes::new(bytes.copied().unwrap_or(0.0));
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
@@ -102,7 +121,7 @@ pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Cal
     fn only<V: Clone>(entries: &BTreeMap<String, V>, name: &str) -> BTreeMap<String, V> {
         entries.get_key_value(name).map(|(name, entry)| (name.clone(), entry.clone())).into_iter().collect()
     }
-    let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario);
+    let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario, calibration);
     let own = only(&calibration.architectures, &scenario.cluster.device.architecture);
     Calibration {
         format: calibration.format,
@@ -121,6 +140,7 @@ pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Cal
         bands: Vec::new(),
         peak_half_width: None,
         longest_sequence: None,
+        largest_head: None,
         posterior: None,
     }
 }

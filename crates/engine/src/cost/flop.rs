@@ -1,8 +1,8 @@
 //! Arithmetic of a token, by convention.
 
-use crate::model::{LayerKind, Recurrence};
+use crate::model::{LayerKind, LayerPart, Recurrence};
 use crate::plan::{FlopCount, Recompute};
-use crate::scenario::Scenario;
+use crate::scenario::{Differentiated, Scenario};
 use crate::units::Flop;
 
 use super::adapters::active_adapters;
@@ -17,8 +17,10 @@ pub struct TokenFlop {
     pub model: Flop,
     /// Recompute of backward, which HFU counts too.
     pub recomputed: Flop,
-    /// Flop that no schedule saves: matrix products, attention (the causal half, where the kernel skips the other) and
-    /// recompute.
+    /// Forwards of models beside the one that is trained, which HFU counts too.
+    pub beside: Flop,
+    /// Flop that no schedule saves: matrix products, attention (the causal half, where the kernel skips the other),
+    /// recompute and models beside.
     pub executed: Flop,
 }
 
@@ -33,19 +35,64 @@ impl TokenFlop {
         let (saved, executed) = (frozen_flop(scenario), Unpassed::new(scenario, square, chunked));
         let again = Unpassed::new(scenario, attended, Recurrence::flop).recomputed;
         let weights = if freezes(scenario) { scenario.frozen_flop(true) } else { 0.0 };
+        let logits = logits_again(scenario) + tiled_again(scenario);
         let unneeded = executed.mixers + executed.recomputed + Flop::new(weights);
+        let [beside, executed_beside] = passed_beside(scenario);
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
                 + adapters_flop(scenario)
                 - saved,
-            recomputed: recomputed(scenario, attended, model.recurrence_flop()) - again,
-            executed: matrices
+            recomputed: recomputed(scenario, attended, model.recurrence_flop()) - again + logits,
+            beside,
+            executed: executed_beside
+                + matrices
                 + attention
                 + indexer_flop(model, plan.sequence)
                 + recomputed(scenario, square, chunked_flop(model))
+                + logits
                 - unneeded,
         }
     }
+}
+
+/// Flop of logits that backward computes again, with those of further tokens.
+fn logits_again(scenario: &Scenario) -> Flop {
+    let model = &scenario.model;
+    if !scenario.repeats_logits() {
+        return Flop::ZERO;
+    }
+    Flop::new(2.0 * f64::from(model.vocab) * f64::from(model.hidden) * f64::from(1 + model.mtp_layers))
+}
+
+/// Flop of a token in MLPs that backward computes again tile by tile: 2 for each weight.
+fn tiled_again(scenario: &Scenario) -> Flop {
+    let Scenario { model, plan, .. } = scenario;
+    let of_mlp = |kind: LayerKind| {
+        let matrices = model.matrices(kind).filter(|one| one.part != LayerPart::Mixer);
+        matrices.map(|one| one.active_weights() as f64).sum::<f64>()
+    };
+    let again = |kind: LayerKind| {
+        let is_tiled = plan.mlp_tiles_in(kind) > 1 && scenario.differentiated(kind) != Differentiated::Nothing;
+        if is_tiled { 2.0 * of_mlp(kind) } else { 0.0 }
+    };
+    Flop::new(model.over_layers(again))
+}
+
+/// Flop of a token in forwards of models beside the trained one: 2 for a weight that it meets, and attention once. As the plan
+/// counts them, and as no schedule saves them.
+fn passed_beside(scenario: &Scenario) -> [Flop; 2] {
+    scenario.passed_in_step().iter().fold([Flop::ZERO; 2], |[counted, executed], model| {
+        let (forwards, beside) = (f64::from(model.forwards), &model.scenario);
+        let Scenario { model, plan, .. } = beside;
+        let passed = |weights: u64, square: f64, recurrence: Flop| {
+            (Flop::new(2.0 * weights as f64) + model.attention_flop(plan.sequence) * square + recurrence) * forwards
+        };
+        let square = if model.causal && beside.attention().flash() { 0.5 } else { 1.0 };
+        [
+            counted + passed(beside.counted_parameters(), beside.counted_attention(), model.recurrence_flop()),
+            executed + passed(model.matrix_parameters(), square, chunked_flop(model)),
+        ]
+    })
 }
 
 /// Model flop of a token that frozen parts save, adapters apart: 2 for each gradient that a counted parameter lacks, and

@@ -27,6 +27,8 @@ const WEIGHT_BUFFERS: f64 = 5.0 * 1e8;
 pub enum StatePart {
     /// The weights, in the format in which they are stored.
     Weights,
+    /// The weights of a model beside the one that is trained.
+    Beside,
     /// Casts of weights to fewer bits, beside or in place of them.
     Casts,
     /// Gradients.
@@ -136,7 +138,8 @@ impl Rates<'_> {
             }
         };
         let of_weights = if plan.offload.state() { outside } else { Home::Device };
-        add(StatePart::Weights, of_weights, KeptOf::All, self.storage(), layout.weights, 1.0);
+        let weights = if plan.stands_beside { StatePart::Beside } else { StatePart::Weights };
+        add(weights, of_weights, KeptOf::All, self.storage(), layout.weights, 1.0);
         add(StatePart::Casts, Home::Device, KeptOf::Linear, self.weight_casts(layout), 1, 1.0);
 
         let whole = self.keeps_whole_gradients(layout);

@@ -63,7 +63,7 @@ impl Rates<'_> {
         work: &OperatorWork,
         times: &PassTimes,
     ) -> PerDirection<KernelWork> {
-        let sequences = self.scenario.plan.micro_batch;
+        let sequences = self.scenario.plan.sequences_at_once();
         let PassTimes { forward, backward, .. } = *times;
         // Memory may bound what multiplies narrow factors, or casts them to more bytes than they have.
         let at_least_moved = |work: PerDirection<KernelWork>| {

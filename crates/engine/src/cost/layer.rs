@@ -1,6 +1,6 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use crate::model::{LayerKind, Matrix};
+use crate::model::LayerKind;
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{CudaGraphs, Ema, NumberFormat, Plan, Precision};
 use crate::scenario::{Differentiated, Layout};
@@ -51,7 +51,7 @@ impl Rates<'_> {
     /// Tokens of one micro-batch on one rank.
     pub fn tokens(&self) -> Count {
         let plan = &self.scenario.plan;
-        Count::from(plan.micro_batch) * f64::from(plan.sequence) / f64::from(plan.context)
+        Count::from(plan.sequences_at_once()) * f64::from(plan.sequence) / f64::from(plan.context)
     }
 
     /// Bytes per element of weights and activations.
@@ -114,6 +114,9 @@ impl Rates<'_> {
             all.forward[piece] += forward;
             if of != Differentiated::Nothing {
                 all.backward[piece] += backward;
+                if one.again {
+                    all.backward[piece] += forward;
+                }
                 all.weights[piece] += weights;
                 all.selective[piece] += forward * one.repeated.get();
             }
@@ -129,7 +132,7 @@ impl Rates<'_> {
         work: &OperatorWork,
         slices: u32,
     ) -> PassTimes {
-        let sequences = self.scenario.plan.micro_batch;
+        let sequences = self.scenario.plan.sequences_at_once();
         match *work {
             OperatorWork::Product(product) if slices > 1 => self.sliced(of, product, slices.into()),
             OperatorWork::Product(product) => self.passes(of, product, self.matmul),
@@ -171,29 +174,6 @@ impl Rates<'_> {
         let pass = DeviceTime::traffic(bytes / self.memory);
         let backward = if self.scenario.trains_embedding() { 3.0 } else { 0.0 };
         PassTimes::of_inputs(pass * 2.0, pass * backward)
-    }
-
-    /// Forward and backward of last norm, logits and loss, and of those of further tokens. Logits stay in the storage format; the
-    /// loss moves a number of bytes per logit, a third of them in forward.
-    pub fn head(&self) -> PassTimes {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let tokens = self.tokens();
-        let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
-        let of = self.scenario.differentiated_logits();
-        let logits = self.passes(of, MatrixProduct::new(tokens, vocab, model.hidden.into()), self.matmul_storage);
-        let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
-        let once = PassTimes {
-            forward: logits.forward + loss * (1.0 / 3.0),
-            backward: logits.backward + loss * (2.0 / 3.0),
-            weights: logits.weights,
-        };
-        // Each further token: its embedding, the product that joins it to the layer before, and logits once more.
-        (0..model.mtp_layers).fold(once, |all, _| {
-            let Matrix { input, output } = model.further_projection();
-            let product = MatrixProduct::new(tokens, Count::from(output) / f64::from(plan.tensor), input.into());
-            let joined = self.passes(of, product, self.matmul);
-            all + once + joined + self.embedding()
-        })
     }
 
     /// The update of local parameters, and what Muon computes, ranks that share the state having whole matrices of it each.

@@ -29,6 +29,8 @@ pub(super) struct LayerOperator {
     pub repeated: Share,
     /// What it leaves for backward.
     pub keeps: KeptBytes,
+    /// Whether backward runs it again from the input of its half, whatever else is computed again.
+    pub again: bool,
 }
 
 /// What an operator works on.
@@ -130,7 +132,27 @@ struct LayerOperators<'a, F> {
 
 impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
     fn add(&mut self, name: &'static str, part: LayerPart, work: OperatorWork, repeated: Share, keeps: KeptBytes) {
-        (self.each)(&LayerOperator { name, part, work, repeated, keeps });
+        (self.each)(&LayerOperator { name, part, work, repeated, keeps, again: false });
+    }
+
+    /// Adds what lies between the input and the output of a half. An MLP in tiles keeps nothing but its input: backward runs it
+    /// again, and has the intermediates of one tile at a time (`TiledMLP` of
+    /// `deepspeed/runtime/sequence_parallel/ulysses_sp.py`; arXiv 2506.13996).
+    fn add_inside(
+        &mut self,
+        name: &'static str,
+        part: LayerPart,
+        work: OperatorWork,
+        repeated: Share,
+        keeps: KeptBytes,
+    ) {
+        let tiles = self.scenario.plan.mlp_tiles_in(self.kind);
+        if part == LayerPart::Mixer || tiles == 1 {
+            return self.add(name, part, work, repeated, keeps);
+        }
+        let working = (keeps.unless_repeated + keeps.working) / f64::from(tiles);
+        let keeps = KeptBytes { unless_repeated: Bytes::ZERO, working, ..keeps };
+        (self.each)(&LayerOperator { name, part, work, repeated: Share::ZERO, keeps, again: true });
     }
 
     /// The products by matrices, with the mixer's core before its last one and the activation function before an MLP's.
@@ -147,10 +169,12 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
             let format = if one.part == LayerPart::Mixer { rates.storage() } else { self.activation_input() };
             let working = self.divided(left, rates.storage());
             let keeps = KeptBytes { unless_repeated: self.divided(left, format), working, ..NOTHING };
-            self.add(one.name, one.part, OperatorWork::Product(product), repeated, keeps);
+            self.add_inside(one.name, one.part, OperatorWork::Product(product), repeated, keeps);
             if rates.dequantised().is_some() {
                 let work = OperatorWork::Dequantisation(product);
-                self.add("frozen weights dequantised", one.part, work, repeated, NOTHING);
+                let weights = product.n * product.k.get() * product.groups;
+                let keeps = KeptBytes { unless_repeated: weights * rates.kept_cast(), ..NOTHING };
+                self.add_inside("frozen weights dequantised", one.part, work, repeated, keeps);
             }
         }
     }
@@ -168,7 +192,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
     }
 
     /// Attention, with its indexer where it has one. It keeps its output, beside that of a gate, what sparse attention makes
-    /// of compressed values before they are expanded, and copies of keys and values.
+    /// of compressed values before they are expanded, copies of keys and values, and what context ranks exchange.
     fn attention(&mut self) {
         let (rates, Scenario { model, plan, .. }) = (self.rates, self.scenario);
         let (indexer, storage, repeated) = (model.indexer(self.kind), rates.storage(), self.repeats.core);
@@ -176,8 +200,10 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let narrow = indexer.map_or(0.0, |(_, latent)| f64::from(model.heads) * f64::from(latent.key_value));
         let kept = Count::new(gates * model.value_width(self.kind) as f64 + narrow);
         let copied = self.divided(self.copied_heads(), storage);
-        let always = self.divided(kept, self.mixed()) + copied;
-        let keeps = KeptBytes { always, unless_repeated: self.scores(), working: copied };
+        let exchanged = rates.exchanged_bytes(self.kind.mixer);
+        let always = self.divided(kept, self.mixed()) + copied + exchanged;
+        let working = copied + rates.gathered_bytes(self.kind.mixer);
+        let keeps = KeptBytes { always, unless_repeated: self.scores(), working };
         self.add(rates.attention_name(), LayerPart::Mixer, OperatorWork::Core, repeated, keeps);
         if let Some((indexer, _)) = indexer {
             // Each tensor rank has the whole of it.
@@ -197,7 +223,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let each = gate + rates.kept_inputs(self.kind, part).second * rates.kept_input();
         let keeps = KeptBytes { unless_repeated: self.divided(width, each), ..NOTHING };
         let work = self.streamed(passes * width.get() / f64::from(plan.tensor), rates.tokens());
-        self.add("activation function", part, work, self.repeats.of_mlp(part).activation, keeps);
+        self.add_inside("activation function", part, work, self.repeats.of_mlp(part).activation, keeps);
     }
 
     /// Adapters, which keep the channels between their matrices.

@@ -151,7 +151,8 @@ impl ExpertShare {
 
 /// The attention kernel: softmax is fused only where the kernel takes the shape.
 fn attention(scenario: &Scenario) -> Attention {
-    let batch = u64::from(scenario.plan.micro_batch) * u64::from(scenario.model.heads / scenario.plan.tensor.max(1));
+    let batch =
+        u64::from(scenario.plan.sequences_at_once()) * u64::from(scenario.model.heads / scenario.plan.tensor.max(1));
     match scenario.attention() {
         Attention::FusedSoftmax if !batch.is_multiple_of(u64::from(FUSED_SOFTMAX_BATCH)) => Attention::Plain,
         kernel => kernel,

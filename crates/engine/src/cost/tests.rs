@@ -3,6 +3,9 @@
 
 mod collectives;
 mod compute;
+mod context;
+mod flash;
+mod loss;
 mod memory;
 
 use super::matmul::MatrixProduct;

@@ -3,7 +3,8 @@
 use strum::VariantArray;
 
 use crate::cost::{Factors, Rates};
-use crate::plan::Offload;
+use crate::model::Model;
+use crate::plan::{Offload, PostMethod};
 use crate::scenario::{HostThreads, Scenario};
 use crate::stack::{Band, Beyond, ConstantValues, Division, Likeness};
 use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
@@ -27,6 +28,8 @@ pub struct ErrorBand {
     pub high: Seconds,
     /// Measured rows behind it.
     pub rows: u32,
+    /// Those of one's own among them.
+    pub own: u32,
 }
 
 impl ErrorBand {
@@ -44,7 +47,7 @@ impl ErrorBand {
         let half_width = libm::hypot(band.widened(), COVERAGE_SIGMA * open.unwrap_or(0.0));
         // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);
-        Some(Self { low: end(-half_width), high: end(half_width), rows: band.rows })
+        Some(Self { low: end(-half_width), high: end(half_width), rows: band.rows, own: band.own })
     }
 
     /// The band of a scenario's predicted figures; none where pages of its optimizer move, as in no measured row.
@@ -72,7 +75,7 @@ impl ErrorBand {
         let [slow, fast] = [counted, most.unwrap_or(counted)].map(|threads| rates.host_update(updated, threads));
         let half_width = libm::hypot(measured.widened(), HOST_HALF_WIDTH);
         let low = (step_time - (slow - fast)).max(Seconds::ZERO) * libm::exp(-half_width);
-        Some(Self { low, high: step_time * libm::exp(half_width), rows: HOST_ROWS })
+        Some(Self { low, high: step_time * libm::exp(half_width), rows: HOST_ROWS, own: 0 })
     }
 
     /// The model flop per second and device at its ends, the lower first.
@@ -106,10 +109,14 @@ pub enum Unmeasured {
     SparseAttention,
     /// Adapters beside frozen weights, on an architecture of which every row trains a whole model; or another part of a model.
     Part,
+    /// Preferences, scores or a teacher: every row predicts the next token, with no model beside.
+    Method,
     /// Offload to the host.
     Offload,
     /// A sequence longer than the longest of the rows.
     Sequence,
+    /// Logits that take a larger share of the work than those of any row.
+    Head,
 }
 
 impl Unmeasured {
@@ -130,10 +137,20 @@ impl Unmeasured {
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::SparseAttention => scenario.model.indexer.is_some(),
             Self::Part => scenario.trains_part() && (!scenario.plan.tuning.freezes() || unserved(scenario)),
+            Self::Method => scenario.plan.post_training.method != PostMethod::Sft,
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
+            Self::Head => scenario.calibration.largest_head.is_some_and(|most| head_share(&scenario.model) > most),
         }
     }
+}
+
+/// Share of a token's products that is the logits': vocabulary x hidden over all weights that it is multiplied with.
+pub fn head_share(model: &Model) -> f64 {
+    let head = u64::from(model.vocab) * u64::from(model.hidden);
+    // Where embedding and head are two matrices, a token takes a row of the first one.
+    let rows = if model.tied { 0 } else { head };
+    head as f64 / model.active_parameters().saturating_sub(rows).max(head).max(1) as f64
 }
 
 /// Whether no band serves a scenario.
@@ -146,7 +163,7 @@ fn unserved(scenario: &Scenario) -> bool {
 pub fn beyond(scenario: &Scenario) -> Option<(&Band, Beyond)> {
     let run = likeness(scenario);
     let nearest = scenario.calibration.bands.iter().find(|band| band.is_for(&run))?;
-    Some((nearest, nearest.beyond(&run)?))
+    Some((nearest, nearest.beyond(&run).next()?))
 }
 
 /// The least chance of fitting with which anything is recommended.
@@ -258,7 +275,7 @@ mod tests {
             across_nodes: None,
             experts: false,
             part: false,
-            own: false,
+            own: 0,
             reach: None,
             half_width,
             groups: 11,
@@ -308,7 +325,7 @@ mod tests {
             across_nodes: None,
             experts: false,
             part: false,
-            own: false,
+            own: 0,
             reach: None,
             half_width: 0.4 / 2.4,
             groups: 2,

@@ -7,7 +7,8 @@ use crate::program::{ModelState, Stream, seconds};
 use crate::scenario::{Checked, Layout};
 use crate::units::{Bytes, Seconds};
 
-use super::summary::Workspace;
+use super::step_phase::StepPhase;
+use super::summary::{self, Workspace};
 use super::trace::Trace;
 
 /// Inputs to explanations beyond the figures, kept so that an explanation need not build the step again.
@@ -29,6 +30,8 @@ pub struct Details {
     pub slowed: Seconds,
     /// Each kind of transfer against the link that carries it.
     pub transfers: Vec<Intensity>,
+    /// The phases of a step whose answers the model writes.
+    pub phases: Vec<StepPhase>,
 }
 
 impl Details {
@@ -36,6 +39,9 @@ impl Details {
     pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
         let Workspace { program, simulator, .. } = workspace;
         let volume = program.volume(simulator.last_rank());
+        let update = seconds(simulator.outcome(simulator.last_rank()).end);
+        let phases = workspace.rollout.as_ref();
+        let phases = phases.map(|phases| phases.phases(scenario, &summary::allocations(workspace), update));
         Self {
             layout: *scenario.layout(),
             states: program.states.clone(),
@@ -45,6 +51,7 @@ impl Details {
             late_launches: seconds(volume.host),
             slowed: trace.slowed(),
             transfers: intensity::transfers(scenario),
+            phases: phases.unwrap_or_default(),
         }
     }
 

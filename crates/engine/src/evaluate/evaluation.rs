@@ -1,6 +1,7 @@
 //! The whole answer about one scenario, and what throughput depends on.
 
 use crate::scenario::{Field, Scenario, Value};
+use crate::units::Seconds;
 
 use super::band::ErrorBand;
 use super::details::Details;
@@ -173,6 +174,8 @@ pub struct Evaluation {
     pub error_band: Option<ErrorBand>,
     /// Inputs to explanations beyond the figures.
     pub details: Details,
+    /// Time of the pass ahead of the training over as much as a step takes, where what a reference gives is kept from it.
+    pub ahead: Option<Seconds>,
 }
 
 impl Evaluation {

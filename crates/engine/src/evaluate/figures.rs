@@ -83,6 +83,8 @@ pub struct Phases {
     pub backward: Seconds,
     /// The optimizer's update, and the gathers of what it wrote.
     pub update: Seconds,
+    /// Forwards of models beside the one that is trained.
+    pub beside: Seconds,
 }
 
 /// Memory of the fullest device at its fullest moment. The parts sum to the peak.
@@ -127,6 +129,8 @@ pub struct MemoryParts {
     pub gradients: Bytes,
     /// Optimizer state and master weights.
     pub optimizer: Bytes,
+    /// This device's shard of the weights of models beside the one that is trained.
+    pub beside: Bytes,
     /// The second copy of the weights.
     pub secondary_weights: Bytes,
     /// Activations kept for backward, working buffers and logits.
@@ -135,6 +139,8 @@ pub struct MemoryParts {
     pub gathered: Bytes,
     /// Buffers of collectives.
     pub communication: Bytes,
+    /// The engine's that writes answers, asleep or awake.
+    pub engine: Bytes,
     /// Reserve of the runtime and the allocator.
     pub reserved: Bytes,
 }
@@ -142,29 +148,33 @@ pub struct MemoryParts {
 impl MemoryParts {
     /// The parts of a rank's state and allocations; nothing reserved.
     pub(super) fn new(state: &ModelState, allocated: &PerMemoryKind<Bytes>) -> Self {
-        let StateBytes { weights, gradients, optimizer } = state.resident();
+        let StateBytes { weights, gradients, optimizer, beside } = state.resident();
         Self {
             weights,
             gradients: gradients + allocated[MemoryKind::Gradients],
             optimizer,
+            beside,
             secondary_weights: allocated[MemoryKind::Secondary],
             activations: allocated[MemoryKind::Activations],
             gathered: allocated[MemoryKind::Gathered],
             communication: state.buffers + allocated[MemoryKind::Communication],
+            engine: Bytes::ZERO,
             reserved: Bytes::ZERO,
         }
     }
 
     /// The parts with their names, in the order in which a bar shows them.
-    pub fn named(&self) -> [(&'static str, Bytes); 8] {
+    pub fn named(&self) -> [(&'static str, Bytes); 10] {
         [
             ("weights", self.weights),
             ("gradients", self.gradients),
             ("optimizer", self.optimizer),
+            ("beside", self.beside),
             ("secondary_weights", self.secondary_weights),
             ("activations", self.activations),
             ("gathered", self.gathered),
             ("communication", self.communication),
+            ("engine", self.engine),
             ("reserved", self.reserved),
         ]
     }

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use crate::cost::{Factors, Rates, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{
-    HostMemory, MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, UnitWork, Volume, picos, seconds,
+    HostMemory, MAX_SERIAL_TIME, ModelState, PerMemoryKind, Picos, Program, RankProgram, UnitWork, Volume, picos,
+    seconds,
 };
 use crate::scenario::{Checked, Layout, Problem, Scenario};
-use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, PipelineDrain, RankLimits, Simulator};
+use crate::sim::{MemoryPeak, Outcome, PipelineDrain, RankLimits, Simulator};
 use crate::units::{Bytes, Count, Flop, Seconds};
 
 use super::basis::ProgramBasis;
 use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
+use super::rollouts::PhasesOfRollout;
+use super::simulation::{simulate, stuck};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ pub struct Workspace {
     #[cfg(test)]
     pub(crate) builds: u32,
     pub(super) simulator: Simulator,
+    /// The other phases of a step whose answers the model writes.
+    pub(super) rollout: Option<PhasesOfRollout>,
     /// Limits of the ranks of a run that is broken off beyond them.
     pub(super) limits: Vec<RankLimits>,
 }
@@ -71,6 +76,7 @@ impl Workspace {
         if scenario.plan.paged_optimizer {
             self.move_pages(scenario, factors)?;
         }
+        self.rollout = PhasesOfRollout::new(scenario, factors)?;
         if let Some(crowded) = crowded(scenario, &self.host_memory(scenario)) {
             return Err(vec![crowded]);
         }
@@ -115,6 +121,12 @@ impl Workspace {
 
     /// What the program that was built last keeps on the host of the node that keeps the most.
     pub(super) fn host_memory(&self, scenario: &Scenario) -> HostMemory {
+        let waits = self.rollout.as_ref().map(|rollout| rollout.most_on_host(scenario, &self.program.states));
+        HostMemory { waiting: waits.unwrap_or_default(), ..self.state_on_host(scenario) }
+    }
+
+    /// The same of what is there throughout the step.
+    fn state_on_host(&self, scenario: &Scenario) -> HostMemory {
         let states = &self.program.states;
         if !states.iter().any(|state| state.host.any()) {
             return HostMemory::default();
@@ -212,21 +224,6 @@ pub(super) fn run_within(
     Ok(ended.then(|| figures(scenario, workspace)))
 }
 
-/// Runs the program that was built last.
-pub(super) fn simulate(
-    program: &Program,
-    simulator: &mut Simulator,
-    fold: bool,
-    observer: &mut impl Observer,
-) -> Result<(), Vec<Problem>> {
-    simulator.run(&program.code, &program.ranks, fold, observer).map_err(stuck)
-}
-
-/// The problem of a program whose tasks wait for ever.
-fn stuck(Deadlock { rank, task }: Deadlock) -> Vec<Problem> {
-    vec![Problem::bug("plan", format!("the program of rank {rank} is stuck at task {task:?}"))]
-}
-
 /// The figures of the run that was made last.
 pub(super) fn figures(scenario: &Checked, workspace: &Workspace) -> Summary {
     RunFigures::new(scenario, *scenario.layout(), workspace).summary()
@@ -234,8 +231,17 @@ pub(super) fn figures(scenario: &Checked, workspace: &Workspace) -> Summary {
 
 /// Memory of each pipeline rank in the run that was made last.
 pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
-    let ranks = 0..workspace.program.ranks.len();
-    ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
+    (0..workspace.program.ranks.len()).map(|rank| fullest(scenario, workspace, rank)).collect()
+}
+
+/// Each pipeline rank's state, with what it allocates at most beside it in the run that was made last.
+pub(super) fn allocations(workspace: &Workspace) -> Vec<(ModelState, PerMemoryKind<Bytes>)> {
+    let allocated = |rank: usize| allocated(&workspace.simulator.outcome(rank).peak);
+    workspace.program.states.iter().enumerate().map(|(rank, state)| (*state, allocated(rank))).collect()
+}
+
+fn allocated(peak: &MemoryPeak) -> PerMemoryKind<Bytes> {
+    peak.allocated.map(|bytes| Bytes::new(bytes as f64))
 }
 
 /// A finished run with its scenario.
@@ -266,7 +272,7 @@ impl<'a> RunFigures<'a> {
     fn new(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
         let (program, simulator) = (&workspace.program, &workspace.simulator);
         let last = simulator.last_rank();
-        let of_rank = |rank: usize| memory(scenario, program, rank, &simulator.outcome(rank).peak);
+        let of_rank = |rank: usize| fullest(scenario, workspace, rank);
         // Only a fuller rank replaces: of equals the first is shown.
         let fuller = |best: Memory, rank: usize| {
             let other = of_rank(rank);
@@ -297,13 +303,13 @@ impl<'a> RunFigures<'a> {
     fn summary(&self) -> Summary {
         let (scenario, plan) = (self.scenario, &self.scenario.plan);
         let step_time = seconds(self.outcome.end);
-        let sequences = f64::from(plan.micro_batch) * f64::from(plan.accumulate) * f64::from(self.layout.data);
+        let sequences = f64::from(plan.sequences_at_once()) * f64::from(plan.accumulate) * f64::from(self.layout.data);
         let tokens_per_step = sequences * f64::from(plan.sequence);
         let devices = f64::from(self.layout.devices);
         let tokens_per_s_per_device = tokens_per_step / step_time.get() / devices;
         let peak = peak(scenario, plan.precision);
-        let TokenFlop { model: model_flop, recomputed, executed } = self.flop;
-        let hardware_flop = model_flop + recomputed;
+        let TokenFlop { model: model_flop, recomputed, beside, executed } = self.flop;
+        let hardware_flop = model_flop + recomputed + beside;
         // No schedule is faster than its arithmetic at the peak, nor than its busiest link: the slower of the two.
         let shortest = (executed * (tokens_per_step / devices) / peak).max(self.busiest());
         let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
@@ -356,8 +362,8 @@ impl<'a> RunFigures<'a> {
     }
 
     fn phases(&self) -> Phases {
-        let [forward, backward, update] = self.outcome.totals.phases.map(seconds);
-        Phases { forward, backward, update }
+        let [forward, backward, update, beside] = self.outcome.totals.phases.map(seconds);
+        Phases { forward, backward, update, beside }
     }
 
     fn traffic(&self) -> [Traffic; MAX_LEVELS] {
@@ -390,11 +396,21 @@ impl<'a> RunFigures<'a> {
     }
 }
 
-/// Memory of one rank at its fullest moment.
+/// Memory of one rank at the fullest moment of all phases of a step.
+fn fullest(scenario: &Scenario, workspace: &Workspace, rank: usize) -> Memory {
+    let Workspace { program, simulator, rollout, .. } = workspace;
+    let peak = simulator.outcome(rank).peak;
+    let own = memory(scenario, program, rank, &peak);
+    let of_phases =
+        |phases: &PhasesOfRollout| phases.fullest(scenario, rank, &program.states[rank], (own, &allocated(&peak)));
+    rollout.as_ref().map_or(own, of_phases)
+}
+
+/// Memory of one rank at its fullest moment of a run.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
-    let MemoryPeak { allocated, at, task, place } = *peak;
+    let MemoryPeak { at, task, place, .. } = *peak;
     let state = &program.states[rank];
-    let mut parts = MemoryParts::new(state, &allocated.map(|bytes| Bytes::new(bytes as f64)));
+    let mut parts = MemoryParts::new(state, &allocated(peak));
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.
     let asked = parts.total();
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;

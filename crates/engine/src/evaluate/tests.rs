@@ -13,7 +13,9 @@ mod memory;
 mod mtp;
 mod operators;
 mod pipelines;
+mod post_training;
 mod retimed;
+mod rollouts;
 mod stages;
 mod transfers;
 

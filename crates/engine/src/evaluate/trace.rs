@@ -14,6 +14,7 @@ use crate::stack::Allocator;
 use crate::units::{Bytes, Seconds};
 
 use super::figures::{MemoryParts, Summary};
+use super::simulation::simulate;
 use super::summary::{self, Workspace};
 
 /// One task on the timeline.
@@ -180,8 +181,8 @@ impl Trace {
         let last = self.last_rank();
         let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
         let compute = self.spans_on(last, Stream::Compute).iter().filter(own);
-        // Moments are whole picoseconds: less is what subtraction leaves.
-        let longer = |span: &Span| seconds(picos(span.end - span.start - span.alone));
+        // Moments are whole picoseconds: less is what subtraction leaves, of long spans also less than nothing.
+        let longer = |span: &Span| seconds(picos((span.end - span.start - span.alone).max(Seconds::ZERO)));
         // A span that stands for many repeats of a loop counts as often as it is repeated.
         compute.map(|span| longer(span) * self.times_at(last, span.start)).sum()
     }
@@ -274,7 +275,7 @@ pub(super) fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool)
     let Workspace { program, simulator, .. } = workspace;
     let mut recorder = Recorder::new(scenario, program, states);
     recorder.trace.spans.reserve(tasks.min(MOST_TASKS) as usize);
-    summary::simulate(program, simulator, fold, &mut recorder)?;
+    simulate(program, simulator, fold, &mut recorder)?;
     Ok(recorder.trace.in_order())
 }
 

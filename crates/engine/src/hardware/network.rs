@@ -208,6 +208,8 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     operation_problems(cluster, &mut refuse);
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
+    let flop = device.flop_per_exponential.unwrap_or(1.0);
+    refuse(!(1.0..=1e6).contains(&flop), "device.flop_per_exponential".to_owned(), "must be between 1 and 1e6");
     for (index, level) in levels.iter().enumerate() {
         // Each property is named here, so that a new one is not forgotten.
         let Level { name, members, bandwidth, injection, latency: _, sharp: _, mesh, links, measured, source: _ } =

@@ -34,12 +34,12 @@ impl GlobalBatch {
         !matches!(self, Self::Free)
     }
 
-    /// The whole sequences that are asked for, each of so many tokens; `None` where it is free.
-    pub fn wanted(self, sequence: u32) -> Option<f64> {
+    /// The whole sequences that are asked for, or pairs of them, each of so many tokens; `None` where it is free.
+    pub fn wanted(self, each: f64) -> Option<f64> {
         match self {
             Self::Free => None,
             Self::Sequences(count) => Some(f64::from(count)),
-            Self::Tokens(tokens) => Some((tokens / f64::from(sequence.max(1))).round().max(1.0)),
+            Self::Tokens(tokens) => Some((tokens / each.max(1.0)).round().max(1.0)),
         }
     }
 }

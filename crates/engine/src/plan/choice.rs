@@ -321,6 +321,43 @@ choice!(
 );
 
 choice!(
+    /// The kernel of attention.
+    AttentionKernel, "a kernel of attention" {
+        /// The stack's on the device.
+        Stack = "stack",
+        /// None of its own: scores are written, scaled, masked, normalised and read back operator by operator.
+        Plain = "plain",
+        /// `scaled_dot_product_attention` of PyTorch, which takes flash attention 2 where the device has it
+        /// (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`).
+        Sdpa = "sdpa",
+        /// Flash attention, second version.
+        Flash2 = "flash2",
+        /// Flash attention, third version.
+        Flash3 = "flash3",
+        /// `cuDNN`'s.
+        Cudnn = "cudnn",
+    }
+);
+
+impl AttentionKernel {
+    /// Whether it is not made for an architecture: flash attention 2 needs Ampere or later of NVIDIA's, flash attention 3 Hopper
+    /// (Dao-AILab/flash-attention, README.md), and `cuDNN` Ampere or later (NVIDIA, `cuDNN`'s support matrix). Nothing is known of
+    /// architectures that are not named.
+    pub fn lacks(self, architecture: &str) -> bool {
+        let early = matches!(architecture, "volta" | "turing");
+        let others = architecture.starts_with("cdna") || architecture.starts_with("xe");
+        match self {
+            Self::Flash2 => early,
+            Self::Flash3 => {
+                early || others || ["ampere", "ada", "blackwell"].iter().any(|name| architecture.starts_with(name))
+            }
+            Self::Cudnn => early || others,
+            Self::Stack | Self::Plain | Self::Sdpa => false,
+        }
+    }
+}
+
+choice!(
     /// The part of a step that CUDA graphs replay, so that the host does not launch its kernels one by one.
     CudaGraphs, "a use of CUDA graphs" {
         /// Nothing.

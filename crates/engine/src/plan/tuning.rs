@@ -24,6 +24,8 @@ choice!(
     FrozenFormat, "a frozen format" {
         /// The 16 bits of the precision.
         Bf16 = "bf16",
+        /// 32 bits, which are cast to those of the precision for each product.
+        Fp32 = "fp32",
         /// 8-bit floating point with one scale for a matrix.
         Fp8 = "fp8",
         /// 8-bit integers with a scale for each row (`LLM.int8()`: arXiv 2208.07339).
@@ -67,6 +69,7 @@ impl FrozenFormat {
     pub const fn bytes(self, storage: f64) -> f64 {
         match self {
             Self::Bf16 => storage,
+            Self::Fp32 => 4.0,
             Self::Fp8 | Self::Int8 => 1.0,
             Self::Nf4 => (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0,
         }
@@ -245,5 +248,6 @@ mod tests {
     fn four_bits_have_scales() {
         assert!((FrozenFormat::Nf4.bytes(2.0) * 8.0 - 4.127).abs() < 5e-4);
         assert!((FrozenFormat::Bf16.bytes(4.0) - 4.0).abs() < f64::EPSILON);
+        assert!((FrozenFormat::Fp32.bytes(2.0) - 4.0).abs() < f64::EPSILON);
     }
 }

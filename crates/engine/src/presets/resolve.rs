@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::Precision;
+use crate::plan::{BesideModel, OtherModel, PostTraining, Precision};
 use crate::scenario::field::{Field, Resolved, Value};
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
@@ -54,6 +54,10 @@ impl Library {
                 if file.plan.get(Field::Precision).is_none() {
                     plan.precision = Precision::usual(&cluster.device.peak);
                 }
+                let problems = self.beside(&mut plan.post_training, base);
+                if !problems.is_empty() {
+                    return Err(problems);
+                }
                 let strategy = file.strategy.as_str().into();
                 let (name, caveats) = (file.title(), file.caveats.as_slice().into());
                 let unknown = file.unknown.as_slice().into();
@@ -68,6 +72,25 @@ impl Library {
 }
 
 impl Library {
+    /// Looks the models up that are beside the trained one, and says which are unknown.
+    fn beside(&self, post: &mut PostTraining, base: Option<&Scenario>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let known: Vec<OtherModel> =
+            base.map(|base| &base.plan.post_training).into_iter().flat_map(PostTraining::others).cloned().collect();
+        let PostTraining { reference, teacher, critic, reward_model, .. } = post;
+        for (field, beside) in [
+            (Field::Reference, reference.as_mut()),
+            (Field::Teacher, Some(teacher)),
+            (Field::Critic, critic.as_mut()),
+            (Field::RewardModel, Some(reward_model)),
+        ] {
+            let Some(BesideModel::Other(other)) = beside else { continue };
+            let same = known.iter().find(|known| known.id == other.id).and_then(|known| known.model.clone());
+            other.model = same.or_else(|| found(field, self.model(&other.id), &mut problems));
+        }
+        problems
+    }
+
     /// The file that reproduces a scenario: with model and cluster in full, where they are none of the presets.
     pub fn file(&self, scenario: &Scenario) -> ScenarioFile {
         let file = ScenarioFile::of(scenario);

@@ -1,7 +1,7 @@
 //! Passes over the embedding and over the head.
 
 use crate::plan::pass::Pass;
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
@@ -14,7 +14,7 @@ impl UnitCosts<'_> {
     /// A pass over the embedding, or over last norm, logits and loss.
     pub(crate) fn end_pass(&self, part: ModelPart, pass: Pass) -> UnitPass {
         let head = part == ModelPart::Head;
-        let EndCosts { work, kept, weight_inputs } = if head { self.work.head } else { self.work.embedding };
+        let EndCosts { work, kept, working, weight_inputs } = if head { self.work.head } else { self.work.embedding };
         let held = deferred_bytes(pass, || weight_inputs);
         let after = if head { ExchangeId::Head(pass) } else { ExchangeId::Embedding(pass) };
         let beside = (head && pass.is_backward()).then_some(ExchangeId::HeadBeside);
@@ -24,11 +24,13 @@ impl UnitCosts<'_> {
             piece: LaunchedWork { work: work.work(pass), host: Seconds::ZERO },
             exchanges: if pass.propagates() { exchanges } else { Exchanges::NONE },
         };
-        let kept = match pass {
-            Pass::Forward => kept,
-            Pass::Backward | Pass::BackwardInputs => held - kept,
-            Pass::BackwardWeights => held,
+        let (working, kept) = match pass {
+            // What stands beside leaves nothing.
+            Pass::Forward if self.rates.scenario.plan.stands_beside => (working + kept, Bytes::ZERO),
+            Pass::Forward => (working, kept),
+            Pass::Backward | Pass::BackwardInputs => (working, held - kept),
+            Pass::BackwardWeights => (Bytes::ZERO, held),
         };
-        UnitPass { kept, ..self.unit_pass(self.end_unit(part, pass), Traversal::Pass(pass), steps) }
+        UnitPass { working, kept, ..self.unit_pass(self.end_unit(part, pass), Traversal::Pass(pass), steps) }
     }
 }

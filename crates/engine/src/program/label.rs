@@ -10,6 +10,8 @@ pub enum TaskKind {
     /// Forward compute.
     #[default]
     Forward,
+    /// Forward compute of a model beside the one that is trained: nothing is kept for a backward.
+    ForwardAlone,
     /// Backward compute, recompute included: the gradients of inputs and weights together.
     Backward,
     /// Backward for the gradients of inputs, where a schedule runs the two apart.
@@ -32,12 +34,15 @@ pub enum TaskKind {
     Copy,
     /// A fixed cost of the host.
     Host,
+    /// Answers that an engine writes between updates.
+    Rollout,
 }
 
 impl TaskKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Forward,
+        Self::ForwardAlone,
         Self::Backward,
         Self::BackwardInputs,
         Self::BackwardWeights,
@@ -49,11 +54,12 @@ impl TaskKind {
         Self::PointToPoint,
         Self::Copy,
         Self::Host,
+        Self::Rollout,
     ];
 
     /// Whether it is a pass over layers.
     pub const fn computes_layers(self) -> bool {
-        matches!(self, Self::Forward) || self.is_backward()
+        matches!(self, Self::Forward | Self::ForwardAlone) || self.is_backward()
     }
 
     /// Whether it is backward, whole or one of its two parts.
@@ -63,13 +69,14 @@ impl TaskKind {
 
     /// Whether it moves bytes, between devices or to the host and back.
     pub const fn communicates(self) -> bool {
-        !self.computes_layers() && !matches!(self, Self::Optimizer | Self::Host)
+        !self.computes_layers() && !matches!(self, Self::Optimizer | Self::Host | Self::Rollout)
     }
 
     /// Its name on the screen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
+            Self::ForwardAlone => "forward alone",
             Self::Backward => "backward",
             Self::BackwardInputs => "backward, inputs",
             Self::BackwardWeights => "backward, weights",
@@ -81,6 +88,7 @@ impl TaskKind {
             Self::PointToPoint => "point-to-point",
             Self::Copy => "copy",
             Self::Host => "host",
+            Self::Rollout => "rollout",
         }
     }
 }
@@ -126,10 +134,12 @@ pub enum Phase {
     Backward,
     /// The optimizer's update and the gathers of what it wrote.
     Update,
+    /// Forwards of models beside the one that is trained.
+    Beside,
 }
 
 /// Number of phases.
-pub const PHASES: usize = 3;
+pub const PHASES: usize = 4;
 
 impl From<Pass> for Phase {
     fn from(pass: Pass) -> Self {

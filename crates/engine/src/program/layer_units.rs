@@ -267,9 +267,10 @@ impl<'a> LayerUnit<'a> {
         }
         let around_mlp = again.mlp.whole && (has(Piece::Mlp) || has(Piece::Router) && !again.experts.whole);
         let mlp = if around_mlp { Exchanges::around(self.kind, Piece::Mlp, Pass::Forward) } else { Exchanges::NONE };
-        let keys_values =
-            (has(Piece::Mixer) && again.core > Share::ZERO).then_some(ExchangeId::KeysValues(self.kind.mixer));
-        Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
+        let attends = has(Piece::Mixer) && again.core > Share::ZERO;
+        let [before, keys_values] =
+            if attends { Exchanges::of_context(self.kind.mixer, Direction::Forward) } else { [None; 2] };
+        Exchanges { before, beside: [keys_values, mlp.beside[1], None], ..mlp }
     }
 
     fn forward(&self, add: &mut impl FnMut(UnitPass)) {

@@ -64,13 +64,11 @@ pub(super) struct GraphTransfer {
 /// [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange) costs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExchangeId {
-    /// Keys and values of attention, around the context ranks.
-    KeysValues(Mixer),
-    /// Keys and values with their gradients.
-    KeysValuesGradients(Mixer),
-    /// The heads of a state space, from ranks that have all of them for their part of the sequence to ranks that have some for
-    /// all of it, and back.
-    Heads,
+    /// Before a mixer and behind it, between context ranks: heads, from ranks that have all of them for their part of the sequence
+    /// to ranks that have some for all of it, and back; or keys and values, gathered.
+    ContextAround(Mixer, Direction),
+    /// Beside a mixer, between context ranks: keys and values, and in backward their gradients with them.
+    ContextBeside(Mixer, Direction),
     /// After forward of a sublayer.
     Forward,
     /// Beside forward of a sublayer.

@@ -160,7 +160,7 @@ impl<'a> OperatorLayouts<'a> {
     /// The layout of an operator, by index.
     pub(crate) fn layout_of(&self, site: Site) -> usize {
         // Logits that reuse the embedding lie where it lies.
-        let site = if site == Site::Head && self.scenario.model.tied { Site::Embedding } else { site };
+        let site = if site == Site::Head && self.scenario.model.has_tied_logits() { Site::Embedding } else { site };
         Placement::find(self.placements, site).map_or(0, |entry| self.entries[entry])
     }
 
@@ -296,7 +296,7 @@ impl<'a> OperatorLayouts<'a> {
         let ahead = step.cast_signed();
         let (layer, step) = if pass.is_backward() { (first + (layers - 1) * step, -ahead) } else { (first, ahead) };
         let (costs, slices) = (placed.map(|layout| &costs[layout]), placed.map(|layout| self.layouts[layout].slices));
-        let add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step });
+        let add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step, beside: 0 });
         layer_units::pass_over(kind, units, costs, slices, recomputed, pass, add);
     }
 }

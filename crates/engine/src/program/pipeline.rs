@@ -105,6 +105,33 @@ impl<'a> PipelineBuilder<'a> {
         Self { context, shapes: Vec::new(), graphs: GraphCache::default() }
     }
 
+    /// Writes a pass of all micro-batches over the stages of one rank, forward alone: stage by stage.
+    pub fn pass_alone(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
+        let counts = self.context.counts;
+        let mut order = PassOrder::new();
+        for stage in 0..counts.stages {
+            order.add(counts.micro_batches, StagePass::forward(stage, 0), None);
+        }
+        let mut progress = self.progress(rank, order.runs, order.loops);
+        let (left, all) = (self.left(&progress), 0..progress.runs.len());
+        self.issue_gathers(&mut builder, &mut progress, 0);
+        self.write_runs(&mut builder, &mut progress, rank, all);
+        self.launch_once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
+    }
+
+    /// The passes of a rank, none of which are written down.
+    fn progress(&self, rank: u32, runs: Vec<PassRun>, loops: Vec<PassLoop>) -> RankProgress {
+        let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs));
+        let stages = (0..self.context.counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
+        RankProgress { stages, runs, loops, gathers, stretches, ..RankProgress::default() }
+    }
+
+    /// Bytes of the stages that stay in buffers when the passes end.
+    fn left(&self, progress: &RankProgress) -> i64 {
+        let left = resident_at_end(&progress.gathers);
+        left.map(|stage| self.context.net_buffer_bytes(progress.stage(stage).work, None)).sum()
+    }
+
     /// Writes the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
         let context = self.context;
@@ -112,14 +139,10 @@ impl<'a> PipelineBuilder<'a> {
         // The schedule says the order of passes and nothing else. What follows from it, when to gather, when a gradient
         // buffer is filled and emptied, is worked out here, the same for all schedules.
         let PassOrder { runs, loops, group, groups } = (context.rules.order)(counts, rank, context.buffered);
-        let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs));
-        let stages = (0..counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
-        let mut progress = RankProgress { stages, runs, loops, gathers, stretches, ..RankProgress::default() };
+        let mut progress = self.progress(rank, runs, loops);
         // The last stage stays in its buffer when the step ends; the memory goes back, so that a step begins and ends
         // alike.
-        let left = resident_at_end(&progress.gathers)
-            .map(|stage| context.net_buffer_bytes(progress.stage(stage).work, None))
-            .sum();
+        let left = self.left(&progress);
         let rest = group.end..progress.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.
         self.issue_gathers(&mut builder, &mut progress, 0);

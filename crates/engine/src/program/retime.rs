@@ -46,6 +46,10 @@ impl Program {
     /// Makes it the program of a scenario that differs from the one that it was built for in the network's bandwidths and
     /// latencies alone. `None` where it has to be built: it is not to be run then.
     pub(crate) fn retime(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) -> Option<()> {
+        // Transfers of a model beside are not told from those of the trained one.
+        if scenario.plan.passes_beside() {
+            return None;
+        }
         let rates = Rates::new(scenario, factors);
         let work = self.work.as_mut()?;
         // What others share stays as it is.

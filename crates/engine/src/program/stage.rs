@@ -56,16 +56,20 @@ impl PipelineStages {
         };
         let share = f64::from(recomputed) / f64::from(model.all_layers());
         let scenario = costs.rates.scenario;
+        // Of what stands beside the trained model there is no backward, of the ends no more than of the layers.
+        let passes = if scenario.plan.stands_beside { &[Pass::Forward][..] } else { &[Pass::Forward, Pass::Backward] };
         let mut layers = match &scenario.plan.stage_layers {
             // Without a pipeline each layer is a stage where micro-batches pass layer by layer.
             StageSizes::Layers(counts) if ranks > 1 => counts.clone(),
             _ => stage_sizes(scenario.stack.balance, model, [ranks, stages_per_rank], || {
                 let of_kind = PerKind::new(model, |kind| {
-                    let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_passes(kind, again, pass)));
+                    let [once, twice] =
+                        [false, true].map(|again| time(passes, |pass| costs.layer_passes(kind, again, pass)));
                     once + (twice - once) * share
                 });
-                let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
-                    .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { Seconds::ZERO });
+                let [embedding, head] = [ModelPart::Embedding, ModelPart::Head].map(|part| {
+                    if ends { time(passes, |pass| vec![costs.end_pass(part, pass)]) } else { Seconds::ZERO }
+                });
                 let layers = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
                 let further = *of_kind.get(model.kind(model.layers)) * f64::from(model.mtp_layers);
                 PartTimes { layers, embedding, head: head + further }
@@ -131,8 +135,8 @@ impl StageWork {
     }
 }
 
-/// Time of forward and backward of some units.
-fn time(units: impl Fn(Pass) -> Vec<UnitPass>) -> Seconds {
-    let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(units).flat_map(|unit_pass| unit_pass.steps);
+/// Time of some passes of some units.
+fn time(passes: &[Pass], units: impl Fn(Pass) -> Vec<UnitPass>) -> Seconds {
+    let steps = passes.iter().copied().flat_map(units).flat_map(|unit_pass| unit_pass.steps);
     steps.map(|step| step.piece.time()).sum()
 }

@@ -46,7 +46,7 @@ pub(super) fn stage_sizes(
         }
         Balance::Weights => {
             let layers: Vec<f64> = (0..model.layers).map(|layer| full_weights(model, layer)).collect();
-            let head = f64::from(model.vocab) * f64::from(model.hidden);
+            let head = model.logits_weights() as f64;
             past_share(&layers, stages, head).unwrap_or_else(|| split(&layers, stages, [0.0, head]))
         }
     }

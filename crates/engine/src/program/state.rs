@@ -8,7 +8,7 @@ use crate::units::{Bytes, Count};
 
 use super::unit_costs::UnitCosts;
 
-/// Bytes of weights, gradients and optimizer state.
+/// Bytes of weights, gradients and optimizer state, and of models beside.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StateBytes {
     /// Weights.
@@ -17,22 +17,26 @@ pub struct StateBytes {
     pub gradients: Bytes,
     /// Moments, master weights and averages.
     pub optimizer: Bytes,
+    /// Weights of models beside the one that is trained.
+    pub beside: Bytes,
 }
 
 impl StateBytes {
     /// The sum of all parts.
     pub fn total(&self) -> Bytes {
-        self.weights + self.gradients + self.optimizer
+        self.weights + self.gradients + self.optimizer + self.beside
     }
 
     /// The parts with their names.
-    pub fn named(&self) -> [(&'static str, Bytes); 3] {
-        [("weights", self.weights), ("gradients", self.gradients), ("optimizer", self.optimizer)]
+    pub fn named(&self) -> [(&'static str, Bytes); 4] {
+        let Self { weights, gradients, optimizer, beside } = *self;
+        [("weights", weights), ("gradients", gradients), ("optimizer", optimizer), ("beside", beside)]
     }
 
     fn part_mut(&mut self, part: StatePart) -> &mut Bytes {
         match part {
             StatePart::Weights | StatePart::Casts => &mut self.weights,
+            StatePart::Beside => &mut self.beside,
             StatePart::Gradients => &mut self.gradients,
             StatePart::Master | StatePart::Moments | StatePart::Average | StatePart::AveragedCopy => {
                 &mut self.optimizer
@@ -48,6 +52,7 @@ impl Add for StateBytes {
             weights: self.weights + other.weights,
             gradients: self.gradients + other.gradients,
             optimizer: self.optimizer + other.optimizer,
+            beside: self.beside + other.beside,
         }
     }
 }
@@ -55,8 +60,13 @@ impl Add for StateBytes {
 impl Mul<f64> for StateBytes {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        let Self { weights, gradients, optimizer } = self;
-        Self { weights: weights * factor, gradients: gradients * factor, optimizer: optimizer * factor }
+        let Self { weights, gradients, optimizer, beside } = self;
+        Self {
+            weights: weights * factor,
+            gradients: gradients * factor,
+            optimizer: optimizer * factor,
+            beside: beside * factor,
+        }
     }
 }
 
@@ -71,6 +81,8 @@ pub struct HostMemory {
     pub activations: Bytes,
     /// Buffers through which a state comes from the drives.
     pub buffers: Bytes,
+    /// What waits there while another phase of a step has the devices, at most.
+    pub waiting: Bytes,
     /// State on the drives.
     pub drives: StateBytes,
 }
@@ -78,15 +90,15 @@ pub struct HostMemory {
 impl HostMemory {
     /// Bytes in the host's memory.
     pub fn total(&self) -> Bytes {
-        self.state.total() + self.pages + self.activations + self.buffers
+        self.state.total() + self.pages + self.activations + self.buffers + self.waiting
     }
 
     /// The parts of the host's memory with their names.
-    pub fn named(&self) -> [(&'static str, Bytes); 6] {
-        let [weights, gradients, optimizer] = self.state.named();
+    pub fn named(&self) -> [(&'static str, Bytes); 8] {
+        let [weights, gradients, optimizer, beside] = self.state.named();
         let others = [("pages", self.pages), ("activations", self.activations), ("buffers", self.buffers)];
         let [pages, activations, buffers] = others;
-        [weights, gradients, optimizer, pages, activations, buffers]
+        [weights, gradients, optimizer, beside, pages, activations, buffers, ("waiting", self.waiting)]
     }
 
     /// Whether anything is there.
@@ -103,6 +115,7 @@ impl Add for HostMemory {
             pages: self.pages + other.pages,
             activations: self.activations + other.activations,
             buffers: self.buffers + other.buffers,
+            waiting: self.waiting + other.waiting,
             drives: self.drives + other.drives,
         }
     }
@@ -111,12 +124,13 @@ impl Add for HostMemory {
 impl Mul<f64> for HostMemory {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        let Self { state, pages, activations, buffers, drives } = self;
+        let Self { state, pages, activations, buffers, waiting, drives } = self;
         Self {
             state: state * factor,
             pages: pages * factor,
             activations: activations * factor,
             buffers: buffers * factor,
+            waiting: waiting * factor,
             drives: drives * factor,
         }
     }
@@ -194,6 +208,14 @@ impl ModelState {
     #[must_use]
     pub(super) fn with_activations_on_host(mut self, activations: Bytes) -> Self {
         self.host.activations = activations;
+        self
+    }
+
+    /// The same state beside that of a model which only has weights.
+    #[must_use]
+    pub(super) fn beside(mut self, other: &Self) -> Self {
+        self.device.beside += other.device.beside;
+        self.host.state.beside += other.host.state.beside;
         self
     }
 

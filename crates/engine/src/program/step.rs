@@ -6,6 +6,7 @@ use crate::cost::{DeviceTime, Rates, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds, Share};
 
+use super::beside::PassedModel;
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
@@ -22,44 +23,70 @@ use super::unit_work::UnitWork;
 /// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
     pub costs: &'a UnitCosts<'a>,
+    /// Costs of models beside, in the order of their places.
+    pub beside: &'a [&'a UnitCosts<'a>],
     pub streams: CollectiveStreams,
     /// Units gathered ahead of compute.
     pub ahead: u32,
     pub contention: Share,
 }
 
-/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `work` is that of its
-/// units, and `list` is filled with their passes.
+/// What a rank that passes the whole model has: layouts of its operators, the work of its units, and models beside it.
+pub(super) struct WholeModel<'a> {
+    pub layouts: &'a OperatorLayouts<'a>,
+    pub work: &'a Arc<UnitWork>,
+    pub beside: &'a [PassedModel<'a>],
+}
+
+/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `list` is filled with the
+/// passes of its units. A model that stands beside another one goes forward alone. Models beside are passed between forward and backward of each micro-batch, as trainers on PyTorch do
+/// (TRL, `trl/trainer/dpo_trainer.py`; `OpenRLHF`, `openrlhf/trainer/dpo_trainer.py`).
 pub(super) fn build(
     rates: &Rates<'_>,
-    layouts: &OperatorLayouts<'_>,
-    work: &Arc<UnitWork>,
+    WholeModel { layouts, work, beside }: WholeModel<'_>,
     list: &mut UnitList,
     builder: RankBuilder<'_>,
 ) -> ModelState {
     let costs = layouts.costs_with(rates, false, work);
     let whole = layouts.whole_model(recomputed_layers(&costs[0]));
+    let of_beside: Vec<Vec<UnitCosts<'_>>> = beside.iter().map(PassedModel::costs).collect();
     list.clear();
-    for pass in [Pass::Forward, Pass::Backward] {
-        layouts.list(&costs, &whole, pass, list);
+    layouts.list(&costs, &whole, Pass::Forward, list);
+    let plan = &rates.scenario.plan;
+    // All micro-batches have passed them already, where the stack does so.
+    if plan.passes_beside() && !rates.scenario.stack.passes_beside_ahead {
+        for (place, (model, costs)) in (1..).zip(beside.iter().zip(&of_beside)) {
+            model.list(costs, place, list);
+        }
+    }
+    if !plan.stands_beside {
+        layouts.list(&costs, &whole, Pass::Backward, list);
     }
     let held = layouts.holdings(work, &whole);
     let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
     let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
-    build_order(list, &groups, builder);
+    let passed: Vec<&UnitCosts<'_>> = of_beside.iter().filter_map(|costs| costs.first()).collect();
+    build_order(list, &groups, &passed, builder);
     // Micro-batches pass one after the other, so that the host has the activations of one.
-    ModelState::of_groups(&groups).with_activations_on_host(list.to_host())
+    let state = ModelState::of_groups(&groups).with_activations_on_host(list.to_host());
+    beside.iter().zip(&of_beside).fold(state, |state, (model, costs)| model.joins(state, costs))
 }
 
-/// Builds the step of one rank from its unit passes and the groups of its parameters, of which there is at least one.
-fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
+/// Builds the step of one rank from its unit passes, the groups of its parameters, of which there is at least one, and costs of
+/// models beside.
+fn build_order(
+    order: &UnitList,
+    groups: &[ParameterGroup<'_>],
+    beside: &[&UnitCosts<'_>],
+    mut builder: RankBuilder<'_>,
+) {
     let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     // Weights that are further ahead than a micro-batch would be gathered twice before they serve once.
     let ahead = if streams.gather == Stream::Compute { 0 } else { plan.prefetch.min(order.passes()) };
-    let emit = TaskEmitter { costs, streams, ahead, contention: costs.contention() };
+    let emit = TaskEmitter { costs, beside, streams, ahead, contention: costs.contention() };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
         TaskEmitter::write_host_time(graph, costs.rates.host_step(costs.layout.optimizer));
@@ -81,7 +108,9 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
         }
     }
     builder.batch_loop(1, |graph| emit.write_micro_batch(graph, order, MicroBatch { number: last, last: true }));
-    builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
+    if !plan.stands_beside {
+        builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
+    }
 }
 
 /// A micro-batch of a step, or the first of several that are alike and repeat in a loop.
@@ -104,11 +133,16 @@ impl RunSite<'_> {
     fn label(&self, lane: Stream, kind: TaskKind) -> Label {
         let Self { run, position, micro_batch } = *self;
         let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
+        Label { lane, phase: run.unit_pass.phase(), first, layer_step: run.step, ..Label::default() }
     }
 }
 
 impl TaskEmitter<'_> {
+    /// The costs of the model that a run is of.
+    fn costs_of(&self, run: &UnitRun) -> &UnitCosts<'_> {
+        run.beside.checked_sub(1).and_then(|place| self.beside.get(place)).map_or(self.costs, |beside| beside)
+    }
+
     /// Writes one micro-batch.
     fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, batch: MicroBatch) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
@@ -189,7 +223,8 @@ impl TaskEmitter<'_> {
         // gather.
         let mut taken = memory_of(MemoryKind::Gathered, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
-            let (time, label) = (unit_pass.fetch_time(self.costs.rates), site.label(Stream::HostIn, TaskKind::Copy));
+            let (time, label) =
+                (unit_pass.fetch_time(self.costs_of(site.run).rates), site.label(Stream::HostIn, TaskKind::Copy));
             let mut task = self.timed_copy(builder, unit_pass.from_host, time, label);
             // In line with compute it begins when all before it is done.
             let in_line = unit_pass.checkpoint > Bytes::ZERO && self.costs.copies_in_line();
@@ -380,17 +415,18 @@ impl TaskEmitter<'_> {
 
     /// Chains the pieces of a unit's compute, with the exchanges around them.
     fn write_compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
-        let (unit_pass, rates) = (&site.run.unit_pass, self.costs.rates);
+        let (unit_pass, costs) = (&site.run.unit_pass, self.costs_of(site.run));
+        let rates = costs.rates;
         let plan = &rates.scenario.plan;
         let exchanges = |step: &ComputeStep| {
             let Exchanges { before, after, .. } = step.exchanges;
-            [before, after].into_iter().any(|id| self.costs.exchange(id).is_some())
+            [before, after].into_iter().any(|id| costs.exchange(id).is_some())
         };
         let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO || exchanges(step));
         let total = steps.clone().count();
         if total == 0 {
             // A frozen embedding has nothing to compute in backward: it gives back what it holds all the same.
-            let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
+            let label = site.label(Stream::Compute, unit_pass.kind());
             let mut task = builder.compute(LaunchedWork::default(), TaskClass::Compute, label);
             let [one, two, three] = start;
             task.waits = waits([one, two, three]);
@@ -405,7 +441,7 @@ impl TaskEmitter<'_> {
             let context = |builder: &GraphBuilder<'_>| (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
             let tokens =
                 |builder: &GraphBuilder<'_>| rates.experts.own_mesh.then(|| builder.after(TaskEvent::Experts, 0));
-            if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
+            if let Some(exchange) = costs.exchange(step.exchanges.before) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context(builder), tokens(builder), computed]);
                 let task = Self::exchange(builder, site, &exchange);
@@ -414,14 +450,14 @@ impl TaskEmitter<'_> {
             let (context, experts) = (context(builder), tokens(builder));
             // An exchange runs beside this piece of compute, not before it: what the piece waits for was read before the
             // exchange is listed, so the first to wait for it is the next piece.
-            for exchange in self.costs.beside(step) {
+            for exchange in costs.beside(step) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context, experts, computed]);
                 let task = Self::exchange(builder, site, &exchange);
                 builder.push(Task { waits, ..task });
             }
-            let after = self.costs.exchange(step.exchanges.after);
-            let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
+            let after = costs.exchange(step.exchanges.after);
+            let label = site.label(Stream::Compute, unit_pass.kind());
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
             task.waits = waits([one, two, three, tensor, context, experts]);
             task.signals[0] = Some(TaskEvent::Computed);

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::cost::{Parameters, Payload, Rates, TensorTransfers, Transfer};
-use crate::model::{LayerKind, Mixer};
+use crate::cost::{ContextTransfers, Parameters, Payload, Rates, TensorTransfers, Transfer};
+use crate::model::LayerKind;
 use crate::plan::Format;
 use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
-use super::label::{ModelPart, TaskKind};
+use super::label::{ModelPart, Phase, TaskKind};
 use super::network_transfer::{ExchangeId, NetworkTransfer, TransferSource};
 use super::stream::Stream;
 use super::task::TaskEvent;
@@ -46,6 +46,11 @@ impl<'a> UnitCosts<'a> {
     /// The source of a transfer under this layout, from which it is costed again on another network.
     pub(super) fn source(&self, of: NetworkTransfer) -> TransferSource {
         TransferSource { layout: self.place, of }
+    }
+
+    /// The phase of the step that needs a pass.
+    pub(crate) fn phase(&self, pass: Pass) -> Phase {
+        if self.rates.scenario.plan.stands_beside { Phase::Beside } else { Phase::from(pass) }
     }
 
     /// The share of the device that a transfer takes from compute while it runs.
@@ -135,7 +140,8 @@ impl<'a> UnitCosts<'a> {
     pub(crate) fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
         let id = id?;
         let source = self.source(NetworkTransfer::Exchange(id));
-        let UnitExchanges { tensor, keys_values, heads, experts } = &self.work.exchanges;
+        let exchanges = &self.work.exchanges;
+        let UnitExchanges { tensor, experts, .. } = exchanges;
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;
         let tensor = |transfer: Transfer| Exchange {
             source,
@@ -161,11 +167,13 @@ impl<'a> UnitCosts<'a> {
             transfer,
             contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing().get())),
         };
-        let keys_values = |mixer| keys_values[usize::from(mixer == Mixer::Window)];
         let exchange = match id {
-            ExchangeId::KeysValues(mixer) => context(keys_values(mixer)),
-            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(*heads) },
-            ExchangeId::KeysValuesGradients(mixer) => context(keys_values(mixer) + keys_values(mixer)),
+            ExchangeId::ContextAround(mixer, direction) => {
+                let ContextTransfers { around, gathers, .. } = exchanges.of_context(mixer)?;
+                let kind = if *gathers { TaskKind::AllGather } else { TaskKind::AllToAll };
+                Exchange { kind, ..context(*around.get(direction)) }
+            }
+            ExchangeId::ContextBeside(mixer, direction) => context(*exchanges.of_context(mixer)?.beside.get(direction)),
             ExchangeId::Forward => tensor(*forward),
             ExchangeId::ForwardBeside => tensor(*overlapped_forward),
             ExchangeId::LayerForward => tensor(*forward + *forward),
@@ -192,7 +200,7 @@ impl<'a> UnitCosts<'a> {
         // Forward passes the embedding first and the head last; backward the other way round. So the tied matrix is
         // gathered with the first of the two in either direction, and reduced with the embedding, which backward passes
         // last.
-        if !model.tied {
+        if !model.has_tied_logits() {
             // Further tokens are looked up behind the layers.
             let looked_up = if head && model.mtp_layers > 0 { embedding.weights } else { Count::ZERO };
             return UnitParameters { part, gathered: own.weights + looked_up, reduced: own };
@@ -220,7 +228,7 @@ impl<'a> UnitCosts<'a> {
         let steps = if exchanges { steps } else { merged(steps) };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
-            return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
+            return UnitPass { part: unit.part, pass, alone: plan.stands_beside, steps, ..UnitPass::default() };
         }
         let kept_gathered = pass.is_backward() && !self.regathers(unit.part) && self.layout.weights > 1;
         let fetched = if self.fetches_weights() && unit.gathered > Count::ZERO && !kept_gathered {
@@ -239,13 +247,14 @@ impl<'a> UnitCosts<'a> {
             ModelPart::Head => Some(ModelPart::Embedding),
             _ => None,
         };
-        let other = other.filter(|_| self.rates.scenario.model.tied);
+        let other = other.filter(|_| self.rates.scenario.model.has_tied_logits());
         let dropped = other.map_or(unit, |other| self.end_unit(other, pass)).gathered;
         let Parameters { weights, trained, .. } = unit.reduced;
         let secondary = self.secondary(weights);
         UnitPass {
             part: unit.part,
             pass,
+            alone: plan.stands_beside,
             from_host: self.loaded(fetched, pass),
             checkpoint: Bytes::ZERO,
             gather: self.unit_gather(unit, pass),
@@ -286,7 +295,11 @@ impl<'a> UnitCosts<'a> {
     /// Whether backward gathers a unit's weights again.
     pub(crate) fn regathers(&self, part: ModelPart) -> bool {
         let Scenario { model, stack, plan, .. } = self.rates.scenario;
-        let head_stays = stack.keeps_head && part == ModelPart::Head && plan.pipeline == 1 && !model.tied;
+        let head_stays = stack.keeps_head
+            && !plan.stands_beside
+            && part == ModelPart::Head
+            && plan.pipeline == 1
+            && !model.has_tied_logits();
         plan.sharding.reshard_after_forward && !head_stays
     }
 

@@ -16,6 +16,8 @@ pub(super) struct UnitRun {
     pub layer: u32,
     /// From one layer to the next: against their order in backward, over other kinds where these take turns.
     pub step: i32,
+    /// Which model beside the trained one it is of, from 1; 0 of the trained one.
+    pub beside: usize,
 }
 
 /// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.

@@ -7,7 +7,7 @@ use crate::plan::pass::{Direction, Pass};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
-use super::label::{ModelPart, TaskKind};
+use super::label::{ModelPart, Phase, TaskKind};
 use super::memory::{MemoryKind, PerMemoryKind};
 use super::network_transfer::{ExchangeId, TransferSource};
 use super::stream::Stream;
@@ -128,17 +128,19 @@ impl Exchanges {
         if !there {
             return Self::NONE;
         }
-        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
-        let (keys_values, after, beside) = match pass {
-            Pass::Forward => (ExchangeId::KeysValues(mixer), ExchangeId::Forward, ExchangeId::ForwardBeside),
-            Pass::Backward | Pass::BackwardInputs => {
-                (ExchangeId::KeysValuesGradients(mixer), ExchangeId::Backward, ExchangeId::BackwardBeside)
-            }
+        let (after, beside) = match pass {
+            Pass::Forward => (ExchangeId::Forward, ExchangeId::ForwardBeside),
+            Pass::Backward | Pass::BackwardInputs => (ExchangeId::Backward, ExchangeId::BackwardBeside),
             Pass::BackwardWeights => return Self::NONE,
         };
-        let keys_values = mixer.attends().then_some(keys_values);
-        let before = (mixer == Mixer::Mamba).then_some(ExchangeId::Heads);
+        let [before, keys_values] = Self::of_context(mixer, pass.into());
         Self { before, after: Some(after), beside: [keys_values, Some(beside), None] }
+    }
+
+    /// The exchanges of context ranks: around a mixer, and beside it.
+    pub fn of_context(mixer: Mixer, direction: Direction) -> [Option<ExchangeId>; 2] {
+        let of = |exchange: ExchangeId| (mixer != Mixer::None).then_some(exchange);
+        [of(ExchangeId::ContextAround(mixer, direction)), of(ExchangeId::ContextBeside(mixer, direction))]
     }
 
     /// The exchanges around forward of a whole layer in one piece.
@@ -146,9 +148,9 @@ impl Exchanges {
         let [attention, mlp] = [Piece::Mixer, Piece::Mlp].map(|half| Self::around(kind, half, Pass::Forward));
         match kind.halves() {
             2 => Self {
+                before: attention.before,
                 after: Some(ExchangeId::LayerForward),
                 beside: [attention.beside[0], Some(ExchangeId::LayerForwardBeside), None],
-                ..Self::NONE
             },
             _ if kind.has_mixer() => attention,
             _ => mlp,
@@ -191,6 +193,8 @@ pub(super) struct ComputeStep {
 pub(super) struct UnitPass {
     pub part: ModelPart,
     pub pass: Pass,
+    /// Whether nothing of it comes back: forward of a model beside the trained one.
+    pub alone: bool,
     /// Bytes from the host: this rank's shard of the weights, and a checkpoint.
     pub from_host: Bytes,
     /// Bytes of that checkpoint.
@@ -266,6 +270,16 @@ impl UnitPass {
     /// Time of its copies from the host.
     pub(crate) fn fetch_time(&self, rates: &Rates<'_>) -> Seconds {
         rates.weights_copy(self.from_host - self.checkpoint) + rates.host_copy(self.checkpoint)
+    }
+
+    /// The phase of the step that needs it.
+    pub(crate) fn phase(&self) -> Phase {
+        if self.alone { Phase::Beside } else { Phase::from(self.pass) }
+    }
+
+    /// What its compute is on a timeline.
+    pub(crate) fn kind(&self) -> TaskKind {
+        if self.alone { TaskKind::ForwardAlone } else { TaskKind::from(self.pass) }
     }
 
     /// Whether it computes on weights that may have been gathered. Waits for copies from the host are apart.

@@ -2,9 +2,10 @@
 //! ([`super::unit_costs`]).
 
 use crate::cost::{
-    Activations, ExpertTransfers, LayerWork, Parameters, PassTimes, Payload, PerPiece, Rates, TensorTransfers, Transfer,
+    Activations, ContextTransfers, ExpertTransfers, HeadBytes, LayerWork, Parameters, PassTimes, PerPiece, Rates,
+    TensorTransfers, Transfer,
 };
-use crate::model::{LayerKind, LayerMlp, Mixer, PerKind};
+use crate::model::{Mixer, PerKind};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
 
@@ -25,6 +26,8 @@ pub(super) struct EndCosts {
     pub work: PassTimes,
     /// Bytes that forward leaves for backward.
     pub kept: Bytes,
+    /// Bytes that each of the two works in.
+    pub working: Bytes,
     /// Bytes from which the gradients of its weights are computed.
     pub weight_inputs: Bytes,
 }
@@ -41,20 +44,22 @@ pub(crate) struct UnitWork {
     shares_weights: bool,
 }
 
+/// The mixers whose tokens meet across context ranks.
+const MIXERS: [Mixer; 4] = [Mixer::Attention, Mixer::Window, Mixer::DeltaNet, Mixer::Mamba];
+
 /// Transfers between the ranks that share the work of a unit.
 #[derive(Debug, PartialEq)]
 pub(super) struct UnitExchanges {
     pub tensor: TensorTransfers,
-    /// Keys and values, once around the context ranks: those of attention to everything, and of a window.
-    pub keys_values: [Transfer; 2],
-    /// The heads of a state space, to the context ranks that have some of them and back.
-    pub heads: Transfer,
+    /// Those between context ranks, in layers of each mixer.
+    context: [ContextTransfers; MIXERS.len()],
     pub experts: ExpertTransfers,
 }
 
 impl UnitWork {
     /// The work of units at the rates of a checked scenario.
     pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+        let HeadBytes { kept, working } = rates.head_bytes();
         Self {
             layers: PerKind::new(&rates.scenario.model, |kind| LayerCosts {
                 work: rates.layer(kind),
@@ -65,8 +70,18 @@ impl UnitWork {
                     if there { Parameters::piece(rates.scenario, kind, piece) } else { Parameters::NONE }
                 }),
             }),
-            embedding: EndCosts { work: rates.embedding(), kept: rates.embedded(), weight_inputs: Bytes::ZERO },
-            head: EndCosts { work: rates.head(), kept: rates.logits(), weight_inputs: rates.head_gradient_inputs() },
+            embedding: EndCosts {
+                work: rates.embedding(),
+                kept: rates.embedded(),
+                working: Bytes::ZERO,
+                weight_inputs: Bytes::ZERO,
+            },
+            head: EndCosts {
+                work: rates.head(),
+                kept,
+                working: working + rates.distilled(),
+                weight_inputs: rates.head_gradient_inputs(),
+            },
             exchanges: UnitExchanges::new(rates, layout),
             shares_weights: rates.scenario.shares_weights(),
         }
@@ -88,45 +103,31 @@ impl UnitWork {
 impl UnitExchanges {
     fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
         let model = &rates.scenario.model;
-        let storage = rates.scenario.plan.precision.storage();
-        // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
-        // Compressed ones are the same for all heads, as an indexer's keys are.
-        let compressed = model
-            .indexer
-            .zip(model.latent)
-            .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
-        let width = |mixer| {
-            let kind = LayerKind::new(mixer, LayerMlp::None);
-            compressed.unwrap_or_else(|| model.kv_width(kind) as f64 / f64::from(layout.tensor))
-        };
-        let keys_values = |mixer| {
-            let kv = rates.tokens() * width(mixer) * f64::from(layout.context);
-            rates.gather(Payload::plain(kv, storage), layout.context_group())
-        };
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);
         if rates.experts.own_mesh && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
             // The shared expert is cut over the tensor ranks as an MLP is.
             experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
-        Self {
-            tensor,
-            keys_values: if layout.context > 1 {
-                [Mixer::Attention, Mixer::Window].map(keys_values)
-            } else {
-                <[Transfer; 2]>::default()
-            },
-            heads: rates.heads_exchange(layout),
-            experts,
-        }
+        Self { tensor, context: MIXERS.map(|mixer| rates.context_transfers(mixer, layout)), experts }
+    }
+
+    /// The exchanges of a mixer between context ranks; `None` where tokens do not meet.
+    pub fn of_context(&self, mixer: Mixer) -> Option<&ContextTransfers> {
+        let place = MIXERS.iter().position(|own| *own == mixer)?;
+        Some(&self.context[place])
     }
 
     /// Whether each exchange takes time; one that takes none is no task.
-    fn take_time(&self) -> [bool; 16] {
-        let Self { tensor, keys_values: [keys_values, window], heads, experts } = self;
+    fn take_time(&self) -> ([bool; 13], [[bool; 4]; MIXERS.len()]) {
+        let Self { tensor, context, experts } = self;
+        let takes = |transfer: &Transfer| transfer.time > Seconds::ZERO;
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;
         let ExpertTransfers { dispatch, combine } = experts;
-        [
+        let context = context.each_ref().map(|ContextTransfers { around, beside, .. }| {
+            [&around.forward, &around.backward, &beside.forward, &beside.backward].map(takes)
+        });
+        let others = [
             forward,
             overlapped_forward,
             backward,
@@ -136,14 +137,11 @@ impl UnitExchanges {
             &ends.head.forward,
             &ends.head.backward,
             &ends.overlapped_head,
-            keys_values,
-            window,
-            heads,
             &dispatch.forward,
             &dispatch.backward,
             &combine.forward,
             &combine.backward,
-        ]
-        .map(|transfer| transfer.time > Seconds::ZERO)
+        ];
+        (others.map(takes), context)
     }
 }

@@ -1,6 +1,6 @@
 //! The global batch of a scenario: the accumulation that comes nearest to it, and how near that is.
 
-use crate::plan::GlobalBatch;
+use crate::plan::{GlobalBatch, Padding};
 use crate::units::{counted, written_count};
 
 use super::{Problem, Scenario, field, layout};
@@ -9,14 +9,31 @@ use super::{Problem, Scenario, field, layout};
 pub const NEAR: f64 = 0.05;
 
 impl Scenario {
-    /// The sequences of a step, all devices together; 0 for a plan that cannot be laid out.
+    /// The examples of a step, all devices together, where several fill no sequence: sequences, or pairs of them; else the
+    /// sequences. 0 for a plan that cannot be laid out.
     pub fn sequences(&self) -> f64 {
         f64::from(self.plan.accumulate) * self.sequences_at_once(self.plan.micro_batch)
     }
 
+    /// Tokens of the sequences of a step, all devices together.
+    pub fn tokens_of_step(&self) -> f64 {
+        self.sequences() * self.plan.tokens_each()
+    }
+
+    /// Examples of a step, all devices together; `None` where several fill a sequence, and nobody says how long they are.
+    pub fn examples_of_step(&self) -> Option<f64> {
+        match self.plan.padding() {
+            Padding::Fixed => Some(self.sequences()),
+            Padding::Packed => {
+                let each = f64::from(self.plan.packing?) * f64::from(self.plan.post_training.method.sequences());
+                Some(self.tokens_of_step() / each)
+            }
+        }
+    }
+
     /// The sequences that were asked for; `None` where the batch is free.
     pub fn wanted_sequences(&self) -> Option<f64> {
-        self.plan.global_batch.wanted(self.plan.sequence)
+        self.plan.global_batch.wanted(self.plan.tokens_each())
     }
 
     /// Gives the plan the accumulation whose sequences come nearest to its global batch, where that is held.
@@ -64,7 +81,7 @@ impl Scenario {
         let each = self.sequences_at_once(self.plan.micro_batch) * f64::from(self.whole_micro_batches());
         let named = |sequences: f64| match self.plan.global_batch {
             GlobalBatch::Tokens(_) => {
-                format!("\"{} tokens\"", written_count(sequences * f64::from(self.plan.sequence)))
+                format!("\"{} tokens\"", written_count(sequences * self.plan.tokens_each()))
             }
             _ => format!("{sequences}"),
         };

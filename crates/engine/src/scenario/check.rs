@@ -1,12 +1,15 @@
 //! Everything that can be wrong with a scenario, found at once.
 
+mod beside;
 pub(super) mod combined;
+mod context;
+mod loss;
 mod operators;
 mod ranges;
 mod tuning;
 
 use crate::model::Mixer;
-use crate::plan::{Extent, Format, GradientFormat, Module, Plan, Size, StageSizes};
+use crate::plan::{AttentionKernel, Extent, Format, GradientFormat, Module, Plan, Size, StageSizes};
 
 use super::field::{Field, MOST};
 use super::file::printable;
@@ -35,16 +38,19 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
         return checks.0;
     }
     tensor(scenario, &mut checks);
-    context(scenario, &mut checks);
+    context::context(scenario, &mut checks);
     state_space(scenario, &mut checks);
     mesh(scenario, &mut checks);
     experts(scenario, &mut checks);
     further(scenario, &mut checks);
     precision(scenario, &mut checks);
+    kernel(scenario, &mut checks);
+    loss::all(scenario, &mut checks);
     tuning::adapters(scenario, &mut checks);
     tuning::pages(scenario, &mut checks);
     tuning::examples(scenario, &mut checks);
     tuning::frozen(scenario, &mut checks);
+    beside::method(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
     modules(scenario, &mut checks);
@@ -58,6 +64,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     }
     if checks.0.is_empty() {
         host(scenario, &mut checks);
+        beside::models(scenario, &mut checks);
     }
     checks.0
 }
@@ -198,22 +205,6 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     checks.refuse(!right(&tensor), Field::Tensor.path(), what, fix);
 }
 
-fn context(scenario: &Scenario, checks: &mut Checks) {
-    let plan = &scenario.plan;
-    checks.refuse(
-        !plan.sequence.is_multiple_of(plan.context),
-        Field::Context.path(),
-        || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
-        || "choose a size that divides the sequence".to_owned(),
-    );
-    checks.refuse(
-        plan.context > 1 && scenario.model.delta_net.is_some(),
-        Field::Context.path(),
-        || format!("{} has gated delta nets, whose state would pass from rank to rank", scenario.model.name),
-        || "choose 1: how ranks share a sequence there is not modelled".to_owned(),
-    );
-}
-
 /// Groups of heads of a state space, which tensor and context ranks share.
 fn state_space(scenario: &Scenario, checks: &mut Checks) {
     let Plan { tensor, context, .. } = scenario.plan;
@@ -311,6 +302,21 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
         Field::GradientFormat.path(),
         || format!("weights in {} have no gradients in bf16", plan.precision.storage()),
         || "choose fp32, or leave it out".to_owned(),
+    );
+}
+
+/// A kernel of attention that the device has none of.
+fn kernel(scenario: &Scenario, checks: &mut Checks) {
+    let (kernel, device) = (scenario.plan.attention_kernel, &scenario.cluster.device);
+    checks.refuse(
+        kernel.lacks(&device.architecture),
+        Field::AttentionKernel.path(),
+        || format!("{kernel} has no kernels for {}", device.name),
+        || {
+            let runs = |other: &&AttentionKernel| !other.lacks(&device.architecture);
+            let known: Vec<String> = AttentionKernel::ALL.iter().filter(runs).map(ToString::to_string).collect();
+            format!("choose {}", known.join(", "))
+        },
     );
 }
 

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::model::Model;
-use crate::plan::{Plan, Sharding, Size, StageSizes};
+use crate::plan::{Plan, PostMethod, Sharding, Size, StageSizes};
 use crate::stack::{Feature, Runs};
 use crate::units::devices;
 
@@ -125,6 +125,8 @@ pub struct AxisSpec {
 pub enum SearchRole {
     /// It stays as the job has it.
     Fixed,
+    /// The same, unless nobody has said it and no launcher takes its default.
+    Launched,
     /// It changes where values of it are asked for.
     OnRequest,
     /// It changes unless it is held.
@@ -263,10 +265,15 @@ impl Field {
         Self::all().find(|field| field.spec().axis.word == word)
     }
 
+    /// Whether a file has it in its table of post-training.
+    pub(super) fn is_in_post_training(self) -> bool {
+        self.path().starts_with(POST_TRAINING)
+    }
+
     /// The name of its key in the table that it stands in: `micro_batch`.
     pub fn key(self) -> &'static str {
         let path = self.path();
-        path.strip_prefix(PLAN).unwrap_or(path)
+        path.split_once('.').map_or(path, |(_, key)| key)
     }
 
     /// Whether a plan holds it, rather than the top of the file.
@@ -381,7 +388,13 @@ impl Field {
                 if let FieldPlace::Model(lens) = self.spec().place {
                     (lens.set)(Arc::make_mut(&mut scenario.model), value);
                 }
-                self.put_in_plan(&mut scenario.plan, value)
+                self.put_in_plan(&mut scenario.plan, value)?;
+                // What a step computes says what comes behind the last layer.
+                let scores = scenario.plan.post_training.method == PostMethod::Reward;
+                if scenario.model.scores != scores {
+                    Arc::make_mut(&mut scenario.model).scores = scores;
+                }
+                Ok(())
             }
         }
     }
@@ -408,8 +421,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// What begins the path of a plan's field.
-const PLAN: &str = "plan.";
+/// What begins the path of a field in the table of post-training.
+const POST_TRAINING: &str = "post_training.";
 
 /// What begins the paths of the placement of the state in full.
 pub const PLACEMENT: &str = "plan.sharding.";

@@ -11,7 +11,7 @@ mod plan;
 mod published;
 mod source;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::field::Field;
 use super::{Problem, Scenario, UnknownSetting};
@@ -22,7 +22,7 @@ use crate::text;
 pub use error::Mistake;
 
 pub use error::{FileError, printable};
-pub use plan::PlanFile;
+pub use plan::{PlanFile, PostTrainingTable};
 pub use published::PublishedValue;
 pub use published::{Published, PublishedFigure, PublishedQuantity};
 pub use source::{Source, read, read_unversioned};
@@ -32,7 +32,7 @@ pub const FORMAT: u32 = 1;
 
 /// A scenario as a file holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct ScenarioFile {
     /// Version of the file format.
     pub format: u32,
@@ -59,6 +59,9 @@ pub struct ScenarioFile {
     /// How the job is laid out; what is absent is as `Plan::new` has it.
     #[serde(default)]
     pub plan: PlanFile,
+    /// The plan's fields of post-training while they are written or read: the plan has them otherwise.
+    #[serde(default, skip_serializing_if = "PostTrainingTable::is_empty")]
+    pub post_training: PostTrainingTable,
     /// What was published of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
@@ -87,6 +90,7 @@ impl ScenarioFile {
             model: scenario.model.id.clone(),
             strategy: scenario.strategy.to_string(),
             plan: PlanFile::from_scenario(scenario),
+            post_training: PostTrainingTable::default(),
             published: None,
             shape: None,
             machine: None,
@@ -127,6 +131,25 @@ impl ScenarioFile {
             });
         }
         found
+    }
+}
+
+impl Serialize for ScenarioFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let post_training = PostTrainingTable::from_plan(&self.plan);
+        // The derived way, which writes the table as it stands in the file.
+        if post_training.is_empty() {
+            return Self::serialize(self, serializer);
+        }
+        Self::serialize(&Self { post_training, ..self.clone() }, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScenarioFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut file = Self::deserialize(from)?;
+        file.post_training.move_into(&mut file.plan);
+        Ok(file)
     }
 }
 

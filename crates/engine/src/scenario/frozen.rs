@@ -44,12 +44,13 @@ impl Scenario {
     /// Whether the embedding is trained. Logits that reuse its matrix freeze it with them.
     pub(crate) fn trains_embedding(&self) -> bool {
         let ends = self.frozen_ends();
-        !(ends.embedding() || self.model.tied && ends.head())
+        !(ends.embedding() || self.model.has_tied_logits() && ends.head())
     }
 
     /// The gradients that backward computes of layers of a kind.
     pub fn differentiated(&self, kind: LayerKind) -> Differentiated {
         match kind.frozen {
+            _ if self.plan.stands_beside => Differentiated::Nothing,
             _ if self.plan.tuning.freezes() => Differentiated::Inputs,
             false => Differentiated::All,
             true if self.trains_embedding() => Differentiated::Inputs,
@@ -64,7 +65,7 @@ impl Scenario {
 
     /// The gradients that backward computes of the logits' matrix.
     pub(crate) fn differentiated_logits(&self) -> Differentiated {
-        let trained = if self.model.tied { self.trains_embedding() } else { !self.frozen_ends().head() };
+        let trained = if self.model.has_tied_logits() { self.trains_embedding() } else { !self.frozen_ends().head() };
         if trained { Differentiated::All } else { Differentiated::Inputs }
     }
 

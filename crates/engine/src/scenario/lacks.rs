@@ -8,7 +8,7 @@ use crate::stack::{Feature, LevelRanks, Runs, listed};
 
 use super::check::combined;
 use super::field::Lack;
-use super::{Checked, Field, Layout, Problem, Scenario};
+use super::{Checked, Field, Layout, Problem, Scenario, context};
 
 /// The fix where the stack lists no values to choose from.
 const FIX: &str = "choose another, or a stack that has it";
@@ -59,7 +59,9 @@ impl Checked<'_> {
         let of_fields = Field::all().filter_map(|field| Some((field, field.lack(self, runs)?)));
         let of_drives = || lack_of_drives(self, runs).map(|lack| (Field::Offload, lack));
         let of_placements = || lacks_of_placements(self, runs).into_iter().map(|lack| (Field::Strategy, lack));
-        let later = std::iter::once(()).flat_map(move |()| of_drives().into_iter().chain(of_placements()));
+        let of_context = || context::lack(self, runs).map(|lack| (Field::ContextKind, lack));
+        let later =
+            std::iter::once(()).flat_map(move |()| of_drives().into_iter().chain(of_context()).chain(of_placements()));
         let lacks = of_fields.chain(later).map(move |(field, Lack { what, known })| {
             let fix = if known.is_empty() { FIX.to_owned() } else { format!("it has {known}") };
             (field, Problem::new(field.path(), format!("{name} has no {what}"), fix))

@@ -44,7 +44,7 @@ pub(super) fn devices(scenario: &Scenario) -> u32 {
 
 impl Layout {
     /// Of a plan that has been checked.
-    pub(super) fn of(scenario: &Scenario) -> Self {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         let devices = devices(scenario);
         let group = devices / (plan.tensor * plan.pipeline);
@@ -146,6 +146,16 @@ impl Layout {
     /// The context-parallel group.
     pub(crate) fn context_group(&self) -> Group {
         self.groups(self.tensor, self.context)
+    }
+
+    /// The context ranks that exchange heads, so many of them.
+    pub(crate) fn context_heads(&self, heads: u32) -> Group {
+        self.groups(self.tensor, heads)
+    }
+
+    /// The context ranks that have the same heads, where so many exchange them.
+    pub(crate) fn context_others(&self, heads: u32) -> Group {
+        self.groups(self.tensor * heads, self.context / heads)
     }
 
     /// The first `size` data x context ranks: a group that holds one sharded copy.

@@ -415,8 +415,8 @@ mod tests {
         assert_eq!(found.scenario.lacks(), []);
         assert!(found.summary.fits);
         let layout = found.scenario.layout().expect("a layout");
-        assert_eq!((layout.weights, layout.gradients, layout.optimizer), (1, 1, 1));
-        assert_eq!(found.changes, ["optimizer_over node -> device"]);
+        assert_eq!((layout.weights, layout.gradients, layout.optimizer), (1, 8, 8));
+        assert_eq!(found.changes, ["gradients_over device -> innermost"]);
     }
 
     /// Nothing stands for adapters, which a program without them lacks: no plan is made, where 64 copies of each were for every

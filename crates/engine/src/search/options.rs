@@ -3,7 +3,8 @@
 
 use crate::hardware::Cluster;
 use crate::plan::{
-    Capacity, DispatchFormats, Extent, Format, GlobalBatch, Imbalance, LoraTargets, Module, Recompute, StageSizes,
+    BesideModel, Capacity, DispatchFormats, Extent, Format, GlobalBatch, Imbalance, LoraTargets, Module, Recompute,
+    StageSizes,
 };
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
@@ -71,6 +72,7 @@ fn all(takes: Type) -> Vec<Value> {
         Type::Switch => [false, true].map(Value::Switch).to_vec(),
         Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
+        Type::Beside => BesideModel::WORDS.map(|(_, model)| Value::Beside(model)).to_vec(),
         Type::LoraTargets => {
             [LoraTargets::ALL, LoraTargets::ATTENTION, LoraTargets::MLP].map(Value::LoraTargets).to_vec()
         }

@@ -27,8 +27,8 @@ pub use launchers::Launchers;
 pub(super) use lower_bound::{least_memory, least_scores};
 pub use objective::TokenPace;
 pub use objective::{Margin, Objective, SearchLimits};
-pub use search_space::{Allowed, SearchSpace, searched_fields};
-pub(super) use search_space::{MOST_SEQUENCES, micro_batches};
+pub use search_space::{Allowed, SearchSpace, launched_fields, searched_fields};
+pub(super) use search_space::{Grain, MOST_SEQUENCES, micro_batches};
 pub(super) use workers::BorrowedWorkspace;
 
 #[cfg(test)]

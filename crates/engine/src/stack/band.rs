@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan::{Extent, Plan, Precision};
 use crate::units::thousands;
@@ -31,9 +31,9 @@ pub struct Band {
     /// Whether they train adapters or another part of a model.
     #[serde(default, skip_serializing_if = "crate::model::is_off")]
     pub part: bool,
-    /// Whether a run of one's own is among them, whose further runs differ as little as it does.
-    #[serde(default, skip_serializing_if = "crate::model::is_off")]
-    pub own: bool,
+    /// Runs of one's own among them, whose further runs differ as little as they do. Files of before say `true` for one.
+    #[serde(default, skip_serializing_if = "is_none", deserialize_with = "own_rows")]
+    pub own: u32,
     /// How far they reach; any distance if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Reach>,
@@ -44,6 +44,26 @@ pub struct Band {
     pub groups: u32,
     /// Rows behind it.
     pub rows: u32,
+}
+
+/// How many rows, or whether there is one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OwnRows {
+    Any(bool),
+    Count(u32),
+}
+
+fn own_rows<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    Ok(match OwnRows::deserialize(from)? {
+        OwnRows::Any(any) => any.into(),
+        OwnRows::Count(rows) => rows,
+    })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_none(rows: &u32) -> bool {
+    *rows == 0
 }
 
 /// How far the rows of a band reach.
@@ -87,18 +107,15 @@ impl Reach {
         self
     }
 
-    /// The first thing in which a run is beyond.
-    fn beyond(&self, run: &Likeness<'_>) -> Option<Beyond> {
-        let most = self.most.get(&run.division);
-        if !self.devices.contains(run.device) {
-            Some(Beyond::Device)
-        } else if run.precision.is_low() && !self.low {
-            Some(Beyond::Format)
-        } else if let Some(most) = most {
-            (run.devices > most.saturating_mul(FARTHEST)).then_some(Beyond::Size(*most))
-        } else {
-            Some(Beyond::Division)
-        }
+    /// All in which a run is beyond.
+    fn beyond(&self, run: &Likeness<'_>) -> impl Iterator<Item = Beyond> {
+        let divided = match self.most.get(&run.division) {
+            Some(most) => (run.devices > most.saturating_mul(FARTHEST)).then_some(Beyond::Size(*most)),
+            None => Some(Beyond::Division),
+        };
+        let device = (!self.devices.contains(run.device)).then_some(Beyond::Device);
+        let format = (run.precision.is_low() && !self.low).then_some(Beyond::Format);
+        [device, format, divided].into_iter().flatten()
     }
 }
 
@@ -160,7 +177,7 @@ impl Band {
         let less = self.experts || self.architecture == "blackwell";
         self.half_width
             * match less {
-                _ if self.own => 1.0,
+                _ if self.own > 0 => 1.0,
                 true => WIDENED_LESS,
                 false => WIDENED,
             }
@@ -168,18 +185,27 @@ impl Band {
 
     /// Whether it is for runs such as this one, and its rows reach so far.
     pub fn serves(&self, run: &Likeness<'_>) -> bool {
-        self.is_for(run) && self.beyond(run).is_none()
+        self.is_for(run) && self.beyond(run).next().is_none()
     }
 
     /// What of a run lies beyond its rows.
-    pub fn beyond(&self, run: &Likeness<'_>) -> Option<Beyond> {
-        self.reach.as_ref()?.beyond(run)
+    pub fn beyond(&self, run: &Likeness<'_>) -> impl Iterator<Item = Beyond> {
+        self.reach.iter().flat_map(|reach| reach.beyond(run))
     }
 
     /// Whether it is for runs such as this one.
     pub(crate) fn is_for(&self, run: &Likeness<'_>) -> bool {
-        (self.stacks.is_empty() || self.stacks.iter().any(|stack| stack == run.stack))
-            && self.architecture == run.architecture
+        (self.stacks.is_empty() || self.has_stack(run)) && self.is_for_other_stacks(run)
+    }
+
+    /// Whether rows of a run's stack are among its own.
+    pub(crate) fn has_stack(&self, run: &Likeness<'_>) -> bool {
+        self.stacks.iter().any(|stack| stack == run.stack)
+    }
+
+    /// Whether it would be for runs such as this one, were they of one of its stacks.
+    pub(crate) fn is_for_other_stacks(&self, run: &Likeness<'_>) -> bool {
+        self.architecture == run.architecture
             && self.experts == run.experts
             && self.part == run.part
             && self.division.is_none_or(|division| division == run.division)
@@ -235,7 +261,7 @@ mod tests {
             across_nodes: None,
             experts: false,
             part: false,
-            own: false,
+            own: 0,
             reach: Some(rows.iter().fold(Reach::default(), Reach::and)),
             half_width: 0.1,
             groups: 2,
@@ -249,7 +275,7 @@ mod tests {
             (Likeness { division: Division::Split, ..row }, Some(Beyond::Division)),
         ];
         for (run, beyond) in cases {
-            assert_eq!((band.beyond(&run), band.serves(&run)), (beyond, beyond.is_none()), "{run:?}");
+            assert_eq!((band.beyond(&run).next(), band.serves(&run)), (beyond, beyond.is_none()), "{run:?}");
         }
         assert!(!band.is_for(&Likeness { part: true, ..row }), "adapters have bands of their own");
         let wide = |architecture: &str, experts| {

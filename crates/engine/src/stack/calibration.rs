@@ -60,6 +60,9 @@ pub struct Calibration {
     /// Tokens of the longest sequence among the runs behind the bands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_sequence: Option<u32>,
+    /// The largest share of a token's products that is the logits', among the dense models of those runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_head: Option<f64>,
     /// How sure its constants are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posterior: Option<Posterior>,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::plan::{Offload, Precision, Recompute, Reduction, Schedule};
+use crate::plan::{ContextKind, LossKind, Offload, Precision, Recompute, Reduction, Schedule};
 
 /// A feature of plans that a program either has or lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub enum Feature {
     KeptGathered,
     /// Moments in pages of unified memory, which go to the host where a device is full.
     PagedOptimizer,
+    /// Keys and values repeated for context ranks that exchange heads and are more than these.
+    RepeatedKeys,
 }
 
 /// How much is computed again in the backward pass.
@@ -93,6 +95,12 @@ pub struct Runs {
     /// Features that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<Feature>>,
+    /// Kinds of context parallelism that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_kinds: Option<Vec<ContextKind>>,
+    /// Those that it has for layers with a window: the first one where nothing else is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_kinds: Option<Vec<ContextKind>>,
     /// Schedules that its pipeline runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedules: Option<Vec<Schedule>>,
@@ -102,6 +110,9 @@ pub struct Runs {
     /// Precisions that it trains in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precisions: Option<Vec<Precision>>,
+    /// Kinds of loss that it has beside its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Vec<LossKind>>,
     /// State and checkpoints that it can keep on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<Vec<Offload>>,
@@ -125,9 +136,12 @@ impl Runs {
             pipeline_shards: self.pipeline_shards.or(base.pipeline_shards),
             shards_hold_context: self.shards_hold_context.or(base.shards_hold_context),
             features: self.features.or(base.features),
+            context_kinds: self.context_kinds.or(base.context_kinds),
+            window_kinds: self.window_kinds.or(base.window_kinds),
             schedules: self.schedules.or(base.schedules),
             recompute: self.recompute.or(base.recompute),
             precisions: self.precisions.or(base.precisions),
+            losses: self.losses.or(base.losses),
             offload: self.offload.or(base.offload),
             reductions: self.reductions.or(base.reductions),
             combined_passes: self.combined_passes.or(base.combined_passes),
@@ -137,6 +151,11 @@ impl Runs {
     /// Whether it has a feature.
     pub fn has(&self, feature: Feature) -> bool {
         lists(self.features.as_ref(), feature)
+    }
+
+    /// Whether it has a kind of context parallelism.
+    pub(crate) fn shares_context(&self, kind: ContextKind) -> bool {
+        lists(self.context_kinds.as_ref(), kind)
     }
 
     /// Whether its pipeline runs a schedule.
@@ -160,6 +179,11 @@ impl Runs {
         let scaled = matches!(precision, Precision::Fp8Delayed | Precision::Fp8Current | Precision::Fp8Block);
         let precisions = self.precisions.as_ref();
         lists(precisions, precision) || scaled && lists(precisions, Precision::Fp8)
+    }
+
+    /// Whether it can compute the loss in this way.
+    pub(crate) fn computes(&self, loss: LossKind) -> bool {
+        loss == LossKind::Stack || lists(self.losses.as_ref(), loss)
     }
 
     /// Whether it can keep state or checkpoints on the host in this way.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use crate::model::Model;
 use crate::plan::{
-    Accumulation, Capacity, Compile, CudaGraphs, DispatchFormats, Dispatcher, Ema, Extent, Extents, FlopCount, Format,
-    FrozenEnds, FrozenFormat, GradientFormat, Imbalance, Layers, LoraTargets, MasterWeights, Module, Moments, Offload,
-    Operator, Optimizer, Placement, Plan, Precision, Recompute, RecomputeModules, Reduction, Schedule, Secondary,
-    Sharding, Size, StageSizes, TrainMethod,
+    Accumulation, BesideModel, Capacity, Compile, ContextKind, CudaGraphs, DispatchFormats, Dispatcher, Ema, Extent,
+    Extents, FlopCount, Format, FrozenEnds, FrozenFormat, GradientFormat, Imbalance, KeptOfChunk, Layers, LoraTargets,
+    LossFormat, LossKind, MasterWeights, Module, Moments, Offload, Operator, Optimizer, Padding, Placement, Plan,
+    PostMethod, Precision, Recompute, RecomputeModules, Reduction, Schedule, Secondary, Sharding, Size, StageSizes,
+    TrainMethod,
 };
 use crate::presets::{Kind, Library};
 use crate::scenario::{Scenario, file};
@@ -89,6 +90,7 @@ pub fn scenario(draws: &mut Draws) -> Scenario {
         model(draws, &mut scenario);
         stack(draws, &mut scenario);
         plan(draws, &mut scenario);
+        known_losses(draws, &mut scenario);
         scenario
     })
 }
@@ -145,6 +147,7 @@ fn stack(draws: &mut Draws, scenario: &mut Scenario) {
     stack.tensor_overlap = draws.seldom();
     stack.whole_experts = draws.often();
     stack.frees_gradients = draws.seldom();
+    stack.passes_beside_ahead = draws.seldom();
     stack.keeps_casts = draws.often();
     stack.casts_replace_weights = draws.seldom();
     stack.keeps_gathered = draws.seldom();
@@ -174,6 +177,36 @@ fn plan(draws: &mut Draws, scenario: &mut Scenario) {
     trained(draws, scenario);
     stages(draws, scenario);
     run(draws, &mut scenario.plan);
+    losses(draws, &mut scenario.plan);
+    after_pre_training(draws, scenario);
+}
+
+/// A method of post-training, and the models beside.
+fn after_pre_training(draws: &mut Draws, scenario: &mut Scenario) {
+    if scenario.model.vocab == 0 || !draws.seldom() {
+        return;
+    }
+    let places = [BesideModel::Resident, BesideModel::Resident, BesideModel::Host, BesideModel::AdaptersOff];
+    let adapters = scenario.plan.tuning.freezes();
+    let place = |draws: &mut Draws| match draws.one(&places) {
+        BesideModel::AdaptersOff if !adapters => BesideModel::Resident,
+        place => place,
+    };
+    let over = draws.seldom_one(&[Extent::System, Extent::Device, Extent::Node]);
+    let post = &mut scenario.plan.post_training;
+    // Answers that the model writes have tests of their own: their phases are programs apart, and their steps have no time.
+    let given: Vec<PostMethod> = PostMethod::ALL.iter().copied().filter(|method| !method.writes()).collect();
+    post.method = draws.one(&given);
+    (post.reference, post.teacher) = (Some(place(draws)), place(draws));
+    (post.reference_over, post.teacher_over) = (over.clone(), over);
+    post.padding = draws.seldom_one(Padding::ALL);
+    post.top_k = draws.seldom_one(&[64]);
+    let scores = post.method == PostMethod::Reward;
+    let model = Arc::make_mut(&mut scenario.model);
+    model.scores = scores;
+    if scores {
+        model.mtp_layers = 0;
+    }
 }
 
 /// Ranks, batch and schedule.
@@ -245,6 +278,26 @@ fn numbers(draws: &mut Draws, scenario: &mut Scenario) {
     plan.gradients = draws.seldom_one(GradientFormat::ALL);
     plan.clip_norm = !draws.seldom();
     plan.ema = draws.one(&[Ema::None, Ema::None, Ema::Device, Ema::Host]);
+}
+
+/// How logits and loss are computed.
+fn losses(draws: &mut Draws, plan: &mut Plan) {
+    plan.loss = draws.one(LossKind::ALL);
+    plan.loss_chunk = draws.seldom_one(&[128, 1024]).filter(|_| plan.loss == LossKind::Chunked);
+    let has_formats = matches!(plan.loss, LossKind::Whole | LossKind::Chunked);
+    plan.loss_format = draws.seldom_one(LossFormat::ALL).filter(|_| has_formats);
+}
+
+/// A stack that keeps something of each chunk, and a calibration that knows several losses.
+fn known_losses(draws: &mut Draws, scenario: &mut Scenario) {
+    let calibration = Arc::make_mut(&mut scenario.calibration);
+    let known = [("torch", 30.0, 14.0), ("fused", 8.0, 4.0), ("torch-fp32", 18.0, 12.0)];
+    for (name, moved, held) in known {
+        calibration.loss.insert(name.to_owned(), moved);
+        calibration.logits_held.insert(name.to_owned(), held);
+    }
+    let kept = [KeptOfChunk::Logits, KeptOfChunk::Gradients, KeptOfChunk::Nothing];
+    Arc::make_mut(&mut scenario.stack).kept_chunks = draws.one(&kept);
 }
 
 fn recomputed(draws: &mut Draws, plan: &mut Plan) {
@@ -332,4 +385,7 @@ fn run(draws: &mut Draws, plan: &mut Plan) {
     plan.cuda_graphs = draws.one(&[CudaGraphs::None, CudaGraphs::None, CudaGraphs::Layer, CudaGraphs::Full]);
     plan.compile = draws.one(Compile::ALL);
     plan.flop_count = draws.one(FlopCount::ALL);
+    if plan.context > 1 {
+        plan.context_kind = draws.one(ContextKind::ALL);
+    }
 }

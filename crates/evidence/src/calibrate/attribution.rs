@@ -146,7 +146,7 @@ fn own_band(scenario: &Scenario, half_width: f64) -> Band {
         across_nodes: Some(across_nodes),
         experts,
         part,
-        own: true,
+        own: 1 + evidence.map_or(0, |band| band.own),
         reach: Some(Reach::default().and(&run)),
         half_width: rounded(evidence.map_or(half_width, |band| band.half_width.min(half_width))),
         groups: 1 + evidence.map_or(0, |band| band.groups),

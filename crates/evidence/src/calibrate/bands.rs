@@ -105,7 +105,7 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
                 across_nodes: near.map(|(_, across)| across),
                 experts,
                 part,
-                own: false,
+                own: 0,
                 // Sources that were left out say how far off software is of which no row is known: they serve any run.
                 reach: known.then(|| reach.fold(Reach::default(), Reach::and)),
                 half_width: rounded(width(&needed).filter(|_| groups >= least)?.max(least_width)),

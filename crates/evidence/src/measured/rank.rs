@@ -33,6 +33,47 @@ pub struct Ranking {
     /// Measured time of the layout predicted to be fastest over that of the fastest, less 1: the mean over keys.
     pub slowdown_mean: f64,
     pub slowdown_worst: f64,
+    /// What choosing by prediction adds to the error of what is chosen; none without keys of three layouts.
+    pub price: Option<PriceOfChoice>,
+}
+
+/// The layout that is predicted to be fastest, against the mean (of logarithms) over all layouts of its key: of those keys with at
+/// least three.
+///
+/// What is chosen for its figure has, on average, a figure that is too good. By how much is `price`; where it is near 0, the
+/// gain over the others is as large as predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PriceOfChoice {
+    pub keys: usize,
+    /// `measured / predicted` of the chosen over that of its key, less 1: the mean over keys.
+    pub price: f64,
+    /// By how much the chosen is predicted to be faster than its key, and by how much it was.
+    pub predicted_gain: f64,
+    pub measured_gain: f64,
+}
+
+impl PriceOfChoice {
+    /// Layouts of a key that tell it.
+    const LEAST: usize = 3;
+
+    fn new<'a>(sets: impl Iterator<Item = &'a Vec<&'a TimedLayout<'a>>>) -> Option<Self> {
+        let sets: Vec<_> = sets.filter(|set| set.len() >= Self::LEAST).collect();
+        let gain = |of: fn(&TimedLayout<'_>) -> f64| {
+            let gained = |set: &&Vec<&TimedLayout<'_>>| {
+                let chosen = set.iter().min_by(|a, b| a.predicted.total_cmp(&b.predicted));
+                let all = set.iter().map(|layout| libm::log(of(layout))).sum::<f64>() / set.len() as f64;
+                all - chosen.map_or(all, |chosen| libm::log(of(chosen)))
+            };
+            sets.iter().map(gained).sum::<f64>() / sets.len() as f64
+        };
+        let [predicted, measured] = [gain(|layout| layout.predicted), gain(|layout| layout.measured)];
+        (!sets.is_empty()).then(|| Self {
+            keys: sets.len(),
+            price: libm::expm1(predicted - measured),
+            predicted_gain: libm::expm1(predicted),
+            measured_gain: libm::expm1(measured),
+        })
+    }
 }
 
 impl Ranking {
@@ -48,6 +89,7 @@ impl Ranking {
             choices: slowdowns.len(),
             slowdown_mean: slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
             slowdown_worst: slowdowns.iter().copied().fold(0.0, f64::max),
+            price: PriceOfChoice::new(sets.values()),
         }
     }
 }
@@ -93,5 +135,14 @@ mod tests {
         assert_eq!(ranking.pairs[1], Pairs { apart: 0.15, pairs: 2, right: 1.0 });
         assert_eq!(ranking.choices, 1);
         assert!((ranking.slowdown_mean - 0.1).abs() < 1e-12);
+        // The second is chosen. Predicted: (13 x 12 x 14)^(1/3) / 12 = 1.0812; measured: (10 x 11 x 13)^(1/3) / 11 = 1.0242; it is
+        // 1.0812 / 1.0242 - 1 = 5.56 % slower beside the others than was predicted.
+        let price = ranking.price.expect("one key has three layouts");
+        let found = [price.predicted_gain, price.measured_gain, price.price];
+        assert!(
+            found.iter().zip([0.0812, 0.0242, 0.0556]).all(|(found, hand)| (found - hand).abs() < 1e-4),
+            "{found:?}"
+        );
+        assert_eq!(price.keys, 1);
     }
 }

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::experts;
-use super::family::Family;
-use super::ignored;
+use super::family::{Families, Family, Has};
 use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
@@ -85,6 +84,8 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
         }
         // Switches of other classes: where this one read them, they would not be here.
         let wrong = match key.as_str() {
+            // What Qwen 2's classes have, whatever their files say.
+            "attention_bias" if matches!(family.biases.qkv, Has::Yes) => false,
             "attention_bias"
             | "mla_use_output_gate"
             | "mlp_bias"
@@ -107,25 +108,12 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
 }
 
 /// Parts of the names of sizes.
-const SIZES: [&str; 12] = [
-    "attn",
-    "attention",
-    "conv",
-    "dense",
-    "expert",
-    "ffn",
-    "head",
-    "hidden",
-    "intermediate",
-    "latent",
-    "layer",
-    "shared",
-];
+const SIZES: &str = "attn attention conv dense expert ffn head hidden intermediate latent layer shared";
 
 /// Sizes that a file read as another family's has and that family does not: they would be left out without a word.
-pub(super) fn of_another(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
+pub(super) fn of_another(keys: &Keys<'_>, family: &Family, families: &Families) -> Result<(), Problem> {
     let is_size = |key: &str, value: &Value| {
-        let named = SIZES.iter().any(|part| key.contains(part)) && ignored::reason(key).is_none();
+        let named = SIZES.split(' ').any(|part| key.contains(part)) && families.reason(key).is_none();
         named && value.as_f64().is_some_and(|value| value > 1.0)
     };
     match keys.unread().find(|(key, value)| is_size(key, value)) {

@@ -3,7 +3,7 @@
 use shardscope_engine::model::{Biases, Indexer, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule, WindowRule};
+use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule, Tied, WindowRule};
 use super::keys::Keys;
 use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
@@ -102,7 +102,7 @@ fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), Problem>
             limit = Some((name, keys.number(name, value)?));
         }
     }
-    let usual = if ["gpt2", "gpt_bigcode"].contains(&family.name) { NO_LIMIT_GPT2 } else { NO_LIMIT };
+    let usual = if ["gpt2", "gpt_bigcode"].contains(&family.name.as_str()) { NO_LIMIT_GPT2 } else { NO_LIMIT };
     let (why, limit) = match limit {
         Some((name, limit)) => (format!("{} is the limit, {limit}", keys.place(name)), limit),
         None => (format!("no limit is said, and that of the class is {usual}"), usual),
@@ -210,13 +210,12 @@ fn indexer(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Indexer>, Prob
 }
 
 fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
-    match (keys.switch("tied", "tie_word_embeddings")?, family.tied) {
-        (Some(tied), _) => Ok(tied),
-        (None, Some(usual)) => {
-            keys.assume("tied", usual, "tie_word_embeddings");
-            Ok(usual)
-        }
-        (None, None) => Err(keys.error("tie_word_embeddings", "is missing", "add it")),
+    match family.tied {
+        Tied::Said => match keys.switch("tied", "tie_word_embeddings")? {
+            Some(tied) => Ok(tied),
+            None => Err(keys.error("tie_word_embeddings", "is missing", "add it")),
+        },
+        usual => keys.switch_or("tied", "tie_word_embeddings", usual == Tied::Yes),
     }
 }
 
@@ -232,8 +231,8 @@ fn learned(keys: &mut Keys<'_>, family: &Family) -> Option<u32> {
 }
 
 fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
-    match family.norms {
-        Norms::Count(count) => Ok(count),
+    match &family.norms {
+        Norms::Count(count) => Ok(*count),
         Norms::OneIf(switch) => Ok(if keys.switch_or("norms of 1", switch, false)? { 1 } else { 2 }),
         Norms::MoreIf(switch) => Ok(if keys.switch_or("norms of 7", switch, false)? { 7 } else { 4 }),
         Norms::Falcon => {
@@ -247,8 +246,8 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
 }
 
 fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
-    match family.qk_norm {
-        QkNormRule::Always(norm) => Ok(norm),
+    match &family.qk_norm {
+        QkNormRule::Always(norm) => Ok(*norm),
         QkNormRule::HeadIf(switch) => {
             Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Head } else { QkNorm::None })
         }
@@ -261,18 +260,18 @@ fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
 /// Biases: all of the layers, none, or some.
 fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let rules = &family.biases;
-    let mut given = |field: &str, has: Has| match has {
+    let mut given = |field: &str, has: &Has| match has {
         Has::No => Ok(false),
         Has::Yes => Ok(true),
-        Has::If(switch, usual) => keys.switch_or(field, switch, usual),
+        Has::If(switch, usual) => keys.switch_or(field, switch, *usual),
     };
     let biases = Biases {
-        qkv: given("biases.qkv", rules.qkv)?,
-        projection: given("biases.projection", rules.projection)?,
-        mlp: given("biases.mlp", rules.mlp)?,
-        router: given("biases.router", rules.router)?,
-        head: given("biases.head", rules.head)?,
-        sinks: given("biases.sinks", rules.sinks)?,
+        qkv: given("biases.qkv", &rules.qkv)?,
+        projection: given("biases.projection", &rules.projection)?,
+        mlp: given("biases.mlp", &rules.mlp)?,
+        router: given("biases.router", &rules.router)?,
+        head: given("biases.head", &rules.head)?,
+        sinks: given("biases.sinks", &rules.sinks)?,
     };
     model.bias = biases == Biases { qkv: true, projection: true, mlp: true, ..Biases::default() };
     model.biases = Some(biases).filter(|biases| !model.bias && *biases != Biases::default());

@@ -39,8 +39,12 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+fn families() -> Families {
+    Families::of_library(&shardscope_presets::library()).unwrap()
+}
+
 fn import(text: &str) -> Result<Imported<CountedModel>, Problem> {
-    model(text, ImportOptions { file: "config.json", ..ImportOptions::default() })
+    model(text, &families(), ImportOptions { file: "config.json", ..ImportOptions::default() })
 }
 
 /// A fixture with some of its keys changed; null removes one.
@@ -245,11 +249,11 @@ fn an_unknown_type_is_read_as_the_one_that_is_named() {
     let error = import(&text).unwrap_err().to_string();
     assert!(error.contains("known: llama, llama4_text") && error.contains("--like says so"), "{error}");
     let options = ImportOptions { file: "whale.json", name: None, like: Some("llama") };
-    let made = model(&text, options).unwrap().made;
+    let made = model(&text, &families(), options).unwrap().made;
     assert_eq!((made.parameters, made.model.name.as_str()), (6_738_415_616, "whale"));
     assert_eq!(made.model.source, "imported from whale.json (HF config.json, model_type whale, read as llama)");
     let wrong = ImportOptions { like: Some("shark"), ..options };
-    assert_eq!(model(&text, wrong).unwrap_err().field, "--like");
+    assert_eq!(model(&text, &families(), wrong).unwrap_err().field, "--like");
 }
 
 #[test]
@@ -539,7 +543,8 @@ fn younger_families_by_hand() {
     assert_eq!(size(minitron.clone()), 32 * (attention + 2 * 4096 * 16_384 + 4 * 4096) + 2 * 256_000 * 4096 + 2 * 4096);
     assert_eq!(size(minitron.clone()), 8_271_699_968);
     // Read as Llama it would have three matrices.
-    let like = model(&minitron.to_string(), ImportOptions { like: Some("llama"), ..ImportOptions::default() });
+    let like =
+        model(&minitron.to_string(), &families(), ImportOptions { like: Some("llama"), ..ImportOptions::default() });
     let error = like.unwrap_err().to_string();
     assert!(error.contains("hidden_act") && error.contains("nemotron"), "{error}");
     // GLM-4 9B: biases of queries, keys and values, four norms.

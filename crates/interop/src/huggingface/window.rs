@@ -13,7 +13,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
     let listed = listed(keys, family, layers)?;
     let (size, usual) = match family.window {
         WindowRule::None => return Ok(None),
-        WindowRule::All(usual) => (size(keys, usual)?, Windows::all_but_every(layers, None)),
+        WindowRule::All { usual } => (size(keys, usual)?, Windows::all_but_every(layers, None)),
         WindowRule::AllBut(period, usual) => {
             let period =
                 keys.count("layers to each one without window", &["sliding_window_pattern"])?.unwrap_or(period).max(1);

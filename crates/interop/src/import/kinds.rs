@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::problem::Problem;
-use shardscope_engine::scenario::{Field, Scenario, Value};
+use shardscope_engine::scenario::{Field, Scenario, Value, file};
 use shardscope_evidence::measured;
 use shardscope_report::snapshot;
 
 use super::super::content::ForeignKind;
-use super::super::huggingface::{self, CountedModel, ImportOptions};
+use super::super::huggingface::{self, CountedModel, Families, ImportOptions};
 use super::super::nccl::{self, LinkOptions, MeasuredLinks, TimedCollective};
 use super::super::out_of_memory::{self, OutOfMemory};
 use super::super::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
@@ -74,7 +74,8 @@ impl Import<'_> {
     fn model(&self, texts: &[(String, String)]) -> Result<Imported<CountedModel>, ImportError> {
         let [(file, text), ..] = texts else { return Err(nothing_named()) };
         let options = ImportOptions { file, name: self.option("name"), like: self.option("like") };
-        huggingface::model(text, options).map_err(|error| within(file, vec![error]))
+        let families = Families::of_library(self.context.library)?;
+        huggingface::model(text, &families, options).map_err(|error| within(file, vec![error]))
     }
 
     fn out_of_memory(texts: &[(String, String)]) -> Result<Imported<OutOfMemory>, ImportError> {
@@ -229,7 +230,10 @@ fn over(
         read(&wishes)
     })?;
     let is_open = |field: &Field| first.report.assumed.iter().any(|assumed| assumed.field == field.key());
-    for field in FACTS.into_iter().filter(is_open) {
+    // The stack of the default scenario is nobody's choice: what is known of the tool is nearer to the truth.
+    let unsaid = library.scenario_text("default").ok().and_then(|base| Some(file::parse(&base.text).ok()?.stack));
+    let is_known = |field: &Field| *field != Field::Stack || unsaid.as_deref() != Some(&*current.stack.id);
+    for field in FACTS.into_iter().filter(is_open).filter(is_known) {
         let id = field.value(current);
         let known = id.as_ref().is_some_and(|id| library.title(field, &id.to_string()).is_some());
         match id {

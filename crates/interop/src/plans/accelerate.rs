@@ -4,16 +4,20 @@ use shardscope_engine::plan::{Extent, Offload, Plan, Precision, Recompute, Reduc
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
+use super::asked::AskedPlan;
+use super::context;
 use super::deepspeed;
+use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::ToolTable;
+use super::loss;
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, nothing, number, only,
-    words,
+    self, CHECKPOINTING, Codec, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, codec, compiled, compiles, left_to,
+    nothing, number, only, words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -33,9 +37,9 @@ const KEYS: &[ToolKey] = &[
             ("false", Value::Word(Precision::Fp32.to_word())),
         ],
     ),
-    only("parallelism_config.parallelism_config_sp_size", &["1"], "a plan splits sequences by --cp alone"),
+    codec(&HEADS),
     only("parallelism_config.parallelism_config_cp_backend", &["torch"], "a plan exchanges keys and values in a ring"),
-    nothing("parallelism_config.parallelism_config_cp_comm_strategy", "a plan's ring moves as many bytes"),
+    words("parallelism_config.parallelism_config_cp_comm_strategy", Field::ContextKind, context::ROTATED),
     nothing("parallelism_config.parallelism_config_sp_*", "sequences are not split that way"),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
     compiles("dynamo_config.dynamo_backend", NOT_COMPILED, "INDUCTOR"),
@@ -69,6 +73,9 @@ const FSDP: &[ToolKey] = &[
     nothing("fsdp_state_dict_type", "checkpoints are no part of a step"),
     nothing("fsdp_use_orig_params", "the same weights are sharded either way"),
     nothing("fsdp_forward_prefetch", "the device runs ahead of the program either way"),
+    nothing("fsdp_limit_all_gathers", "a plan limits them by --prefetch"),
+    nothing("fsdp_transformer_cls_names_to_wrap", "a plan gathers layer by layer"),
+    codec(&OFFLOAD),
 ];
 
 /// What FSDP1 alone heeds.
@@ -106,12 +113,71 @@ const MEGATRON: &[ToolKey] = &[
 
 const OWN_ARGUMENTS: &str = "give Megatron-LM's own arguments";
 
-/// Whether FSDP2 gathers weights again for backward.
-const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
+/// Context ranks that exchange heads, which Accelerate has beside DeepSpeed alone (`sp_backend` of `ParallelismConfig`).
+const HEADS: Codec = Codec::new(
+    &[],
+    |settings, draft| context::read_heads("parallelism_config.parallelism_config_sp_size", settings, draft),
+    |_| Vec::new(),
+);
 
-/// State on the host, and checkpoints there.
-const OFFLOAD: &str = "fsdp_offload_params";
-const OFFLOAD_CHECKPOINTS: &str = "fsdp_activation_checkpointing_offload";
+/// State and checkpoints on the host, which have a key each.
+const OFFLOAD: Codec = Codec::new(
+    &[Field::Offload],
+    |fsdp, draft| read_offload(&[STATE], CHECKPOINTS, fsdp, draft),
+    |writer| {
+        let moved = moves_checkpoints(writer.plan()).then(|| Line::new(CHECKPOINTS, true));
+        [Line::new(STATE, writer.plan().offload.state())].into_iter().chain(moved).collect()
+    },
+)
+.losing(&[
+    Deviation::instead(
+        Field::Offload,
+        |asked, _| asked.plan().offload.on_drives() || is_optimizer_alone(asked.plan().offload),
+        "FSDP offloads the whole state to the host's memory, or nothing of it",
+    )
+    .alone(),
+    NO_CHECKPOINTS,
+    Deviation::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
+]);
+
+/// What is on the host by FSDP: the state, by any of some keys, and checkpoints.
+pub(super) fn read_offload(state: &[&str], checkpoints: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let is_on = |setting: &Setting| setting.text.eq_ignore_ascii_case("true");
+    let on = |setting: &Option<Setting>| setting.as_ref().is_some_and(is_on);
+    let named: Vec<Setting> = state.iter().filter_map(|name| settings.take(name)).collect();
+    let (state, checkpoints) = (named.into_iter().max_by_key(is_on), settings.take(checkpoints));
+    let offload = match (on(&state), on(&checkpoints)) {
+        (false, false) => Offload::None,
+        (true, false) => Offload::State,
+        (false, true) => Offload::Checkpoints,
+        (true, true) => Offload::All,
+    };
+    let said = if offload == Offload::Checkpoints { checkpoints } else { state.or(checkpoints) };
+    if let Some(Setting { place, .. }) = said {
+        draft.take(Field::Offload, offload, &place);
+    }
+}
+
+/// Whether checkpoints go to the host: there are some where something is computed again.
+pub(super) fn moves_checkpoints(plan: &Plan) -> bool {
+    plan.offload.checkpoints() && plan.recompute != Recompute::None
+}
+
+const STATE: &str = "fsdp_offload_params";
+const CHECKPOINTS: &str = "fsdp_activation_checkpointing_offload";
+
+/// Whether FSDP2 gathers weights again for backward, as those may be that are sharded alone.
+const RESHARD: Codec = Codec::new(
+    &[Field::Reshard],
+    |fsdp, draft| table::read(RESHARDED, fsdp, draft),
+    |writer| match writer.asked.fsdp2_shards().first {
+        Some(Sharded::Weights) => table::write(RESHARDED, writer),
+        _ => vec![Line::new("fsdp_reshard_after_forward", false)],
+    },
+)
+.named(&["fsdp_reshard_after_forward"]);
+
+const RESHARDED: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
 
 const TENSOR: &str = "parallelism_config.parallelism_config_tp_size";
 const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
@@ -179,6 +245,12 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     let mut inside = settings.take_inside("deepspeed_config");
     let mut fsdp = settings.take_inside("fsdp_config");
     let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
+    // One process is started then, whatever number stands beside it (`launch_command` of `commands/launch.py`).
+    if kind.as_ref().is_some_and(|kind| kind.text == "NO")
+        && let Some(processes) = settings.take("num_processes")
+    {
+        draft.report.ignore(&processes.place, "without a distributed type one process is started");
+    }
     table::read(KEYS, &mut settings, draft);
     let place = kind.as_ref().map_or_else(|| settings.file.clone(), |kind| kind.place.clone());
     draft.stack.get_or_insert(STACK);
@@ -202,7 +274,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     if let Some(file) = settings.take("config_file") {
         draft.cannot(&file, "is a file that says more of the plan", "give that file too");
     }
-    table::leave(harmless::ACCELERATE, table::left(harmless::LAUNCHER, settings, draft), draft);
+    table::leave(harmless::ACCELERATE, table::without_effect(harmless::LAUNCHER, settings, draft), draft);
     let missing = "Accelerate leaves it to the training script, so one is taken";
     draft.assume(Field::MicroBatch, 1_u32, missing);
     draft.assume(Field::Accumulate, 1_u32, missing);
@@ -231,7 +303,6 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
         Some((strategy, fsdp.take(name)?))
     });
     table::read(FSDP, fsdp, draft);
-    read_offload(fsdp, draft);
     if !second {
         table::read(FIRST, fsdp, draft);
     }
@@ -248,7 +319,7 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
                 let what = format!("'{}' is no strategy of FSDP; known: {}", setting.text, known.join(", "));
                 return draft.refuse(&setting.place, what, Field::Strategy);
             }
-            table::read(RESHARD, fsdp, draft);
+            (RESHARD.read)(fsdp, draft);
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
         }
     }
@@ -266,23 +337,7 @@ pub(super) fn reduced(second: bool, place: &str) -> (Reduction, String) {
     (Reduction::Step, format!("{place}: {why}"))
 }
 
-fn read_offload(fsdp: &mut ToolSettings, draft: &mut PlanDraft) {
-    let [state, checkpoints] = [OFFLOAD, OFFLOAD_CHECKPOINTS].map(|name| fsdp.take(name));
-    let on = |setting: &Option<Setting>| setting.as_ref().is_some_and(|it| it.text.eq_ignore_ascii_case("true"));
-    let offload = match (on(&state), on(&checkpoints)) {
-        (false, false) => Offload::None,
-        (true, false) => Offload::State,
-        (false, true) => Offload::Checkpoints,
-        (true, true) => Offload::All,
-    };
-    let said = if offload == Offload::Checkpoints { checkpoints } else { state.or(checkpoints) };
-    if let Some(Setting { place, .. }) = said {
-        draft.take(Field::Offload, offload, &place);
-    }
-}
-
 /// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
-/// How many copies there are, and over how many ranks each lies.
 pub fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
     // 8 processes of 2 tensor ranks, replicate 2 and shard 2: each of two copies lies over two ranks.
     let [replicate, shard] = mesh;
@@ -314,22 +369,14 @@ pub(crate) const VERSIONS: &[&str] = &["1.15.0"];
 
 /// What its file says, and what Accelerate does otherwise.
 pub(crate) const TABLE: ToolTable = ToolTable {
-    keys: &[KEYS, FSDP, RESHARD],
-    also: Some(&[&[Field::Offload, Field::Reduction], &frozen::FIELDS, &adapters::FIELDS, &LEFT]),
+    keys: &[KEYS, FSDP, &[codec(&RESHARD)], LEFT],
+    others: &[],
     deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
         WHOLE_CONTEXT,
         SUMS_EACH,
         ALIKE,
-        Deviation::instead(
-            Field::Offload,
-            |asked, _| asked.plan().offload.on_drives() || is_optimizer_alone(asked.plan().offload),
-            "FSDP offloads the whole state to the host's memory, or nothing of it",
-        )
-        .alone(),
-        NO_CHECKPOINTS,
-        Deviation::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
         Deviation::unsaid(Field::Recompute, |asked, _| !is_sharded(asked) && asked.plan().recompute != Recompute::None),
         UNSHARDED_REDUCTION,
     ],
@@ -359,7 +406,28 @@ pub(super) fn is_optimizer_alone(offload: Offload) -> bool {
 }
 
 /// What is left to the training script.
-const LEFT: [Field; 5] = [Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer];
+const LEFT: &[ToolKey] = &[
+    codec(&REDUCTION),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+    left_to(adapters::SCRIPT, &adapters::FIELDS),
+    left_to(loss::SCRIPT, &loss::FIELDS),
+    left_to(
+        "the training script's own",
+        &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer],
+    ),
+];
+
+/// When gradients of several micro-batches are reduced, which the script says.
+const REDUCTION: Codec = Codec::new(
+    &[Field::Reduction],
+    |_, _| {},
+    |writer| {
+        if is_sharded(writer.asked) {
+            leave_reduction(writer, "sync_each_batch of the script's GradientAccumulationPlugin");
+        }
+        Vec::new()
+    },
+);
 
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
@@ -380,56 +448,32 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         Line::new("same_network", true),
         Line::new("use_cpu", false),
     ];
-    lines.extend(writer.lines(KEYS));
+    lines.extend(table::write(KEYS, writer));
     if copies > 1 && shards.first.is_some() || writer.layout.tensor * context > 1 {
         lines.push(Line::new(REPLICATE, copies));
         lines.push(Line::new(SHARD, shards.over / context.min(shards.over)));
     }
-    if let Some(first) = shards.first {
-        write_fsdp(first, &mut lines, writer);
-        leave_reduction(writer, "sync_each_batch of the script's GradientAccumulationPlugin");
+    if shards.first.is_some() {
+        let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+        let fixed = [
+            Line::new("fsdp_version", 2),
+            Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"),
+            Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT"),
+        ];
+        let own = [&[codec(&RESHARD)], FSDP].map(|keys| table::write(keys, writer));
+        lines.extend(fixed.into_iter().chain(own.into_iter().flatten()).map(inside));
     }
-    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
-    if writer.plan().tuning.freezes() {
-        writer.leave(&adapters::FIELDS, adapters::SCRIPT);
-    }
-    writer.leave(&LEFT, SCRIPT);
+    lines.extend(table::write(LEFT, writer));
     lines
 }
 
-const SCRIPT: &str = "the training script's own";
-
 /// When gradients are reduced: FSDP keeps them whole until the last micro-batch of a step where nothing says otherwise.
 pub(super) fn leave_reduction(writer: &mut PlanWriter, to: &str) {
-    if writer.plan().accumulate == 1 {
-        return;
+    match (writer.plan().accumulate, writer.plan().reduction) {
+        (1, _) => {}
+        (_, Reduction::Step) => {
+            writer.leave(&[Field::Reduction], "Accelerate's own since 1.11, which no file says: an import is told");
+        }
+        _ => writer.leave(&[Field::Reduction], &format!("{to}, without which FSDP reduces them once a step")),
     }
-    if writer.plan().reduction == Reduction::Step {
-        writer.say(Field::Reduction);
-    } else {
-        writer.leave(&[Field::Reduction], &format!("{to}, without which FSDP reduces them once a step"));
-    }
-}
-
-/// State and checkpoints on the host, which have a key each.
-fn offloaded(writer: &mut PlanWriter) -> Vec<Line> {
-    let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
-    let moved = offload.checkpoints() && recompute != Recompute::None;
-    writer.say(Field::Offload);
-    let moved = moved.then(|| Line::new(OFFLOAD_CHECKPOINTS, true));
-    std::iter::once(Line::new(OFFLOAD, offload.state())).chain(moved).collect()
-}
-
-fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
-    lines.push(inside(Line::new("fsdp_version", 2)));
-    lines.push(inside(Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP")));
-    lines.push(inside(Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT")));
-    let written = if first == Sharded::Weights {
-        writer.lines(RESHARD)
-    } else {
-        vec![Line::new("fsdp_reshard_after_forward", false)]
-    };
-    let own = writer.lines(FSDP);
-    lines.extend(written.into_iter().chain(own).chain(offloaded(writer)).map(inside));
 }

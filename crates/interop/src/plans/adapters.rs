@@ -1,21 +1,29 @@
 //! Adapters as tools of fine-tuning name them: PEFT, TRL, LLaMA-Factory and axolotl. Not for the rest of their files
 //! ([`super::trainer`]).
 
-use shardscope_engine::plan::{FrozenFormat, LoraTargets, TrainMethod};
+mod patterns;
+
+use shardscope_engine::plan::{FrozenFormat, LoraTargets, Optimizer, TrainMethod};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
+use super::deviation::Deviation;
 use super::draft::PlanDraft;
+use super::loss;
+use super::post_training;
 use super::programs::{self, KnownProgram};
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, ToolKey, nothing, only};
-use super::writer::{Line, PlanWriter};
+use super::table::{self, Codec, OFF, ToolKey, nothing, only};
+use super::writer::Line;
 
 /// Keys whose word is the method.
 const METHODS: [&str; 5] = [LLAMA_FACTORY, "train_type", "tuner_type", "sft_type", AXOLOTL];
 
 /// LLaMA-Factory's.
 pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
+
+/// The Trainer's and axolotl's count of micro-batches.
+const ACCUMULATION: &str = "gradient_accumulation_steps";
 
 /// axolotl's.
 const AXOLOTL: &str = "adapter";
@@ -44,6 +52,9 @@ const SWITCHED: [(&str, FrozenFormat); 4] = [
 ];
 const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
+/// LLaMA-Factory's and ms-swift's switch for an optimizer.
+const MUON: &str = "use_muon";
+
 const IS_OFF: &str = "what it belongs to is off";
 const STATE: &str = "say an optimizer with the state of one of --optimizer, and leave it out";
 const OF_PICTURES: &str = "the parts that read pictures are no part of a plan";
@@ -59,15 +70,14 @@ const KEYS: &[ToolKey] = &[
     nothing("lora_dropout", SCALED),
     nothing("use_rslora", SCALED),
     nothing("lora_task_type", SCALED),
+    nothing("lora_fan_in_fan_out", "which way a matrix lies in memory changes no size"),
     nothing("loraplus*", "rates of learning change no size"),
     only("lora_bias", &["none"], ALONE),
     only("use_dora", OFF, ALONE),
-    only("lora_mlp_kernel", OFF, FUSED),
-    only("lora_qkv_kernel", OFF, FUSED),
-    only("lora_o_kernel", OFF, FUSED),
     nothing("merge_lora", "what is done with adapters after training is no part of a step"),
     nothing("adapter_name_or_path", "loading is no part of a step"),
     only("lora*", OFF, ALONE),
+    nothing("peft_use_rslora", SCALED),
     only("peft*", OFF, ALONE),
     only("pissa*", OFF, ALONE),
     only("lisa*", OFF, ALONE),
@@ -80,13 +90,14 @@ const KEYS: &[ToolKey] = &[
     nothing("freeze_aligner", OF_PICTURES),
     nothing("freeze_vision_tower", OF_PICTURES),
     nothing("freeze_multi_modal_projector", OF_PICTURES),
+    nothing("freeze_mm_modules", OF_PICTURES),
+    nothing("vit_gradient_checkpointing", OF_PICTURES),
     only("freeze*", OFF, ALONE),
     only("tune_mm_mlp_adapter", OFF, ALONE),
     only("use_galore", OFF, ALONE),
     only("use_badam", OFF, ALONE),
     only("use_apollo", OFF, STATE),
     only("use_adam_mini", OFF, STATE),
-    only("use_muon", OFF, "say it by --optimizer muon, and leave it out"),
     nothing("galore_*", IS_OFF),
     nothing("badam_*", IS_OFF),
     nothing("apollo_*", IS_OFF),
@@ -100,7 +111,6 @@ const KEYS: &[ToolKey] = &[
     only("use_unsloth", OFF, UNSLOTH),
     only("tuner_backend", &["peft", "swift"], UNSLOTH),
     only("use_gradient_checkpointing", &[], UNSLOTH),
-    only("full_finetune", OFF, "say --train full, and leave it out"),
     // Files for llama.cpp have the others.
     only("quantization_method", &["bnb", "bitsandbytes", "f16", "q4_k_m", "q8_0"], ALONE),
     only("quant_method", &["bnb", "bitsandbytes"], ALONE),
@@ -108,6 +118,8 @@ const KEYS: &[ToolKey] = &[
     only("quant_type", &["nf4"], ALONE),
     only("bnb_4bit_quant_type", &["nf4"], ALONE),
     nothing("bnb_4bit_*", BLOCKS),
+    only("bnb_config_kwargs.bnb_4bit_quant_type", &["nf4"], ALONE),
+    nothing("bnb_config_kwargs.bnb_4bit_*", BLOCKS),
     nothing("double_quant*", BLOCKS),
     nothing("use_nested_quant", BLOCKS),
     nothing("use_bnb_nested_quant", BLOCKS),
@@ -119,6 +131,35 @@ fn is_on(setting: &Setting) -> bool {
     !OFF.iter().any(|off| off.eq_ignore_ascii_case(&setting.text))
 }
 
+/// The optimizer that a switch puts in the place of the named one (`create_custom_optimizer` of LLaMA-Factory's
+/// `train/trainer_utils.py`; `swift/optimizers` of ms-swift, by its name).
+pub(super) fn read_muon(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if settings.text("optimizer") == Some(Optimizer::Muon.word()) {
+        settings.call("optimizer", MUON);
+    }
+    let Some(muon) = settings.take(MUON) else { return };
+    if !is_on(&muon) {
+        return draft.report.ignore(&muon.place, "another optimizer is named");
+    }
+    if let Some(other) = settings.take("optim") {
+        draft.report.ignore(&other.place, format!("{} says it", muon.place));
+    }
+    draft.take(Field::Optimizer, Optimizer::Muon, &muon.place);
+}
+
+/// Weights of a checkpoint in few bits that are loaded in 16 (`Mxfp4Config(dequantize=True)` of transformers).
+fn dequantised(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let kinds = ["model_quantization_config", "quantization_config"];
+    for kind in kinds {
+        if settings.text(&format!("{kind}_kwargs.dequantize")) == Some("true") {
+            let own = [kind.to_owned(), format!("{kind}_kwargs.dequantize")];
+            for setting in own.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
+                draft.report.ignore(&setting.place, "weights have 16 bits once they are loaded");
+            }
+        }
+    }
+}
+
 /// Takes away the first setting of some names.
 fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
     names.iter().filter_map(|name| settings.take(name)).last()
@@ -126,9 +167,11 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 
 /// Reads what is trained, and how the rest is kept.
 pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut PlanDraft) {
+    dequantised(settings, draft);
     let frozen = quantised(settings, draft);
     // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
-    let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()));
+    let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()))
+        || settings.text("full_finetune").is_some_and(|text| table::switched(text) == "true");
     let method = method(settings, draft);
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
@@ -164,15 +207,27 @@ pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut Pla
     if let Some(rank) = rank {
         draft.read(Field::LoraRank, &rank.text, &rank.place);
     }
-    // A list stands as `["q_proj", "v_proj"]`.
-    let plain = |text: &str| text.replace(['[', ']', '"', '\''], " ");
     match (targets, linear) {
-        (Some(targets), _) => draft.read(Field::LoraTargets, &plain(&targets.text), &targets.place),
+        (Some(targets), _) => draft.read(Field::LoraTargets, &names(&targets.text), &targets.place),
         (None, Some(linear)) => draft.take(Field::LoraTargets, LoraTargets::ALL, &linear.place),
         (None, None) => {}
     }
     program.assume_adapters(draft);
     table::read(KEYS, settings, draft);
+}
+
+/// The names of matrices: of a list, `["q_proj", "v_proj"]`, whose entries may name the part of a layer too
+/// (`self_attn.q_proj`), or of a pattern, as PEFT takes a text for one (`check_target_module_exists` of its
+/// `tuners/tuners_utils.py`). A pattern that is not read stays as it is, and is refused.
+fn names(text: &str) -> String {
+    if let Some(names) = patterns::modules(text) {
+        return names.join(" ");
+    }
+    let plain = text.replace(['[', ']', '"', '\'', ','], " ");
+    let short = |name: &str| {
+        patterns::PARTS.iter().find_map(|part| name.strip_prefix(part)?.strip_prefix('.')).map(str::to_owned)
+    };
+    plain.split_whitespace().map(|name| short(name).unwrap_or_else(|| name.to_owned())).collect::<Vec<_>>().join(" ")
 }
 
 /// The method that some key names, and which.
@@ -183,6 +238,14 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMe
             Ok(method) => found = Some((method, setting.place)),
             Err(_) if is_on(&setting) => draft.cannot(&setting, "is no way of training that a plan has", ALONE),
             Err(_) => {}
+        }
+    }
+    // qlora.py's, which alone trains no adapters.
+    if let Some(all) = settings.take("full_finetune") {
+        if is_on(&all) {
+            found = Some((TrainMethod::Full, all.place));
+        } else {
+            draft.report.ignore(&all.place, "adapters are trained");
         }
     }
     for (name, method) in SWITCHES {
@@ -223,24 +286,28 @@ fn quantised(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Froz
 
 /// axolotl's plugins, each of which is code: those of evaluation have no part in a step.
 pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let switched = loss::read_cut(settings, draft);
     let Some(plugins) = settings.take("plugins") else { return };
     let names: Vec<&str> = plugins.text.split([',', '[', ']', '"', ' ']).filter(|name| !name.is_empty()).collect();
     for name in names {
         let called = name.rsplit('.').next().unwrap_or(name);
         let one = Setting { text: called.to_owned(), place: plugins.place.clone() };
-        let losses = ["cut_cross_entropy", "liger"];
         match name {
             name if name.contains("lm_eval") => draft.report.ignore(&plugins.place, "evaluation is no part of a step"),
-            name if losses.iter().any(|loss| name.contains(loss)) => {
-                draft.cannot(&one, "computes the loss without whole logits", LOSS);
+            name if name.contains("swanlab") => draft.report.ignore(&plugins.place, "logs are no part of a step"),
+            name if name.contains("cut_cross_entropy") => {
+                // A switch of its own, read before, may turn it off.
+                if switched.unwrap_or(true) {
+                    loss::cut(draft, &plugins.place);
+                }
+            }
+            name if name.contains("liger") => {
+                draft.report.ignore(&plugins.place, "each kernel of Liger's has a switch of its own");
             }
             _ => draft.cannot(&one, "is code that trains as no plan can say", "give the run without it"),
         }
     }
 }
-
-/// The way out where the loss is computed otherwise than a stack's.
-const LOSS: &str = "choose a --stack whose loss is computed so, and leave it out";
 
 /// The settings of axolotl as the Trainer and TRL have them, but for its names of them.
 pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
@@ -254,51 +321,101 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
         settings.put("gradient_checkpointing", "true", "gradient_checkpointing");
         settings.put("activation_offloading", "legacy", "gradient_checkpointing");
     }
-    // Beside a version of FSDP its section alone switches sharding on; older files name the strategy in a list.
+    // Without automatic mixed precision, which a model in 16 bits needs none of (`normalize_config` of its
+    // `utils/config/__init__.py`).
+    settings.call("bfloat16", "bf16");
+    settings.call("float16", "fp16");
+    // Its section alone switches FSDP on; older files name the strategy in a list (`core/builders/base.py`).
+    let is_named = settings.text("fsdp").is_some_and(|named| !OFF.contains(&named));
+    if settings.has("fsdp_config") && !is_named {
+        settings.put("fsdp", "full_shard", "fsdp_config");
+    }
     if let Some(version) = settings.take("fsdp_version") {
-        if settings.has("fsdp_config") && !settings.has("fsdp") {
-            settings.put("fsdp", "full_shard", "fsdp_config");
-        }
         settings.put("fsdp_config.version", &version.text, "fsdp_version");
+    }
+    // A score at the end of a model's layers, which TRL's `RewardTrainer` trains.
+    if settings.take_on("reward_model") {
+        settings.put(post_training::STAGE, "reward", "reward_model");
     }
     // Examples are packed into sequences, which is what is predicted.
     settings.take("sample_packing");
+    accumulate_to_batch(&mut settings);
     settings
+}
+
+/// The same of a whole file. Without an adapter axolotl trains all weights, whatever rank the file names (`load_adapter` of its
+/// `loaders/adapter.py`).
+pub fn of_axolotls_file(mut settings: ToolSettings) -> ToolSettings {
+    if settings.text(AXOLOTL).is_none_or(|way| OFF.iter().any(|off| off.eq_ignore_ascii_case(way))) {
+        settings.put(AXOLOTL, TrainMethod::Full.word(), "no adapter");
+    }
+    of_axolotl(settings)
+}
+
+/// axolotl's older name of a device's batch, from which accumulation follows where nothing says it (`normalize_config` of its
+/// `utils/config/__init__.py`).
+fn accumulate_to_batch(settings: &mut ToolSettings) {
+    let [all, each] = ["batch_size", "micro_batch_size"].map(|name| settings.count(name));
+    let Some(steps) = all.zip(each).map(|(all, each)| all / each).filter(|_| !settings.has(ACCUMULATION)) else {
+        return;
+    };
+    settings.take("batch_size");
+    settings.put(ACCUMULATION, &steps.max(1).to_string(), "batch_size");
 }
 
 /// The fields that a launcher's own file leaves to the script, and who says them there.
 pub const FIELDS: [Field; 4] = [Field::Train, Field::LoraRank, Field::LoraTargets, Field::FrozenFormat];
 pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to hf-trainer` writes TRL's keys";
 
-/// The lines of TRL's configuration of a model; none where all weights are trained.
-pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
-    let tuning = writer.plan().tuning;
-    if !tuning.freezes() {
-        return Vec::new();
-    }
-    for field in [Field::Train, Field::LoraTargets] {
-        writer.say(field);
-    }
-    let modules: Vec<&str> = tuning.targets.modules().collect();
-    let mut lines = vec![Line::new("use_peft", true)];
-    lines.extend(writer.line("lora_r", Field::LoraRank));
-    lines.push(Line::new("lora_target_modules", modules));
-    match tuning.frozen_format() {
-        FrozenFormat::Bf16 => drop(writer.say(Field::FrozenFormat)),
-        FrozenFormat::Int8 => {
-            writer.say(Field::FrozenFormat);
-            lines.push(Line::new("load_in_8bit", true));
+/// TRL's keys of adapters, whose methods and names of a rank its trainer reads with those of other programs ([`read`]).
+pub(super) const PEFT: Codec = Codec::new(
+    &FIELDS,
+    |_, _| {},
+    |writer| {
+        let tuning = writer.plan().tuning;
+        if !tuning.freezes() {
+            return Vec::new();
         }
-        FrozenFormat::Nf4 => {
-            writer.say(Field::FrozenFormat);
-            lines.extend([
+        let modules: Vec<&str> = tuning.targets.modules().collect();
+        let mut lines = vec![Line::new("use_peft", true)];
+        lines.extend(writer.line("lora_r", Field::LoraRank));
+        lines.push(Line::new("lora_target_modules", modules));
+        match tuning.frozen_format() {
+            FrozenFormat::Int8 => lines.push(Line::new("load_in_8bit", true)),
+            FrozenFormat::Nf4 => lines.extend([
                 Line::new("load_in_4bit", true),
                 Line::new("bnb_4bit_quant_type", "nf4"),
                 Line::new("use_bnb_nested_quant", true),
-            ]);
+            ]),
+            // bitsandbytes has no weights in fp8.
+            FrozenFormat::Fp32 => lines.push(Line::new("dtype", "float32")),
+            FrozenFormat::Bf16 | FrozenFormat::Fp8 => {}
         }
-        // bitsandbytes has no such weights.
-        FrozenFormat::Fp8 => {}
+        lines
+    },
+)
+.losing(&[Deviation::instead(
+    Field::FrozenFormat,
+    |asked, _| asked.plan().tuning.freezes() && asked.plan().tuning.frozen_format() == FrozenFormat::Fp8,
+    "not supported by transformers: bitsandbytes has nf4 and int8",
+)]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_of_lists_and_of_patterns() {
+        for (text, expected) in [
+            (r#"["q_proj","v_proj"]"#, Some("q,v")),
+            (r".*\.(q_proj|v_proj)$", Some("q,v")),
+            ("^.*(gate_proj|up_proj|down_proj)", Some("gate,up,down")),
+            // Some layers alone.
+            (r"model\.layers\.1\d\.self_attn\.(q_proj|v_proj)", None),
+            (r".*\.(?!q_proj)", None),
+        ] {
+            let read = |text: &str| Field::LoraTargets.read(text).ok().flatten();
+            assert_eq!(read(&names(text)), expected.and_then(read), "{text}");
+        }
     }
-    lines
 }

@@ -3,10 +3,11 @@
 //! Not for the shell ([`super::script`]), nor for what any option means.
 
 use super::launcher::{self, LaunchCommand};
-use super::programs::{self, StartedTool};
+use super::programs;
+use super::rollout_programs;
 use super::script::{ShellCommand, ShellScript};
 use super::settings::ToolSettings;
-use super::tool::PlanTarget;
+use super::target::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
 use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer};
 
@@ -28,6 +29,9 @@ struct StartedProgram {
 
 /// The most launches beside the one that is taken of which a report says so: more than any real script has.
 const MOST_OTHERS: usize = 20;
+
+/// What is said of a launch beside the one that is taken.
+pub(super) const ANOTHER: &str = ", another launch";
 
 /// What a script gives to the programs that it starts: of several commands the last one counts, and one that is only printed
 /// where nothing is run.
@@ -52,8 +56,7 @@ pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSe
     let others = alike.filter(|(other, _)| other.words != taken.words).take(MOST_OTHERS);
     if let Some((_, settings)) = read.first_mut() {
         for (other, program) in others {
-            let what =
-                format!("line {}: {}, another launch: that of line {} is taken", other.line, program.name, taken.line);
+            let what = format!("line {}: {}{ANOTHER}: that of line {} is taken", other.line, program.name, taken.line);
             settings.put(&what, "", &what);
         }
     }
@@ -87,14 +90,12 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     {
         return sure(PlanTarget::Accelerate, end, &name);
     }
+    if let Some(program) = rollout_programs::started(&name) {
+        return sure(PlanTarget::Trainer, at, program);
+    }
     let by_words = || programs::start(words).map(|(program, command, at)| (program.tool, command, at));
     let of_module = || programs::start_of_module(&name, at);
     if let Some((tool, command, at)) = by_words().or_else(|| programs::other_stage(words)).or_else(of_module) {
-        let tool = match tool {
-            StartedTool::Trainer => PlanTarget::Trainer,
-            StartedTool::Megatron => PlanTarget::Megatron,
-            StartedTool::Torchtune => PlanTarget::Torchtune,
-        };
         return sure(tool, at, &command);
     }
     let own = options(&words[at..]);
@@ -166,9 +167,13 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             vec![(PlanTarget::Torchtitan, settings)]
         }
         PlanTarget::Trainer => {
-            let assigns = own.first().is_some_and(|word| option(word).is_none()) && programs::assigns(name);
+            let assigned = programs::assigns(name) || rollout_programs::assigns(name);
+            let assigns =
+                own.first().is_some_and(|word| option(word).is_none() || rollout_programs::assigns(name)) && assigned;
+            // Hydra adds what no file has by a plus before its name.
+            let own: Vec<String> = own.iter().map(|word| word.trim_start_matches('+').to_owned()).collect();
             let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
-            let mut settings = read.settings(of_launcher, own, grammar, name);
+            let mut settings = read.settings(of_launcher, &own, grammar, name);
             programs::note_start(&mut settings, name, read.words);
             note_file(&mut settings, name);
             if programs::is_started(&settings, "axolotl") {
@@ -176,9 +181,16 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             }
             vec![(PlanTarget::Trainer, settings)]
         }
-        PlanTarget::DeepSpeed | PlanTarget::Megatron | PlanTarget::Sbatch => {
+        _ => {
             let mut settings = read.settings(of_launcher, own, WordGrammar::Options, name);
             programs::note_start(&mut settings, name, read.words);
+            settings.call("yaml_cfg", CONFIG);
+            // Primus reads the file that this variable names (`examples/run_pretrain.sh` of AMD-AGI/Primus).
+            let primus = read.words.iter().any(|word| word.ends_with("_pretrain.sh") || word.ends_with("primus-cli"));
+            if let Some(file) = read.script.variables().get("EXP").filter(|_| primus && !settings.has(CONFIG)) {
+                settings.put(CONFIG, file, "EXP");
+            }
+            note_file(&mut settings, name);
             vec![(*tool, settings)]
         }
     }

@@ -1,32 +1,53 @@
 //! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
 
-use serde_json::Value as Json;
+mod offload;
 
 use shardscope_engine::model::Positions;
-use shardscope_engine::plan::{MasterWeights, Moments, Offload, Optimizer, Plan, Precision, Recompute, Sharded};
-use shardscope_engine::scenario::{Field, Value};
+use shardscope_engine::plan::{ContextKind, MasterWeights, Moments, Optimizer, Plan, Precision, Recompute, Sharded};
+use shardscope_engine::scenario::{Field, Scenario, Value};
 
 use super::adapters;
+use super::asked::AskedPlan;
+use super::context;
+use super::deviation::{ALIKE, Deviation, ONE_EXTENT};
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, AskedPlan, Deviation, ONE_EXTENT, ToolTable};
+use super::lacks::ToolTable;
+use super::loss;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, clips, compiled, nothing, number, only, words};
-use super::writer::{Line, PlanWriter};
+use super::table::{
+    self, Codec, FILLED_IN, OFF, SWITCH, ToolKey, clips, codec, compiled, left_to, nothing, number, only, words,
+};
+use super::writer::Line;
 
 /// What its configuration says.
-const KEYS: &[ToolKey] = &[
+pub(super) const KEYS: &[ToolKey] = &[
+    // Before the two counts that it has to agree with.
+    codec(&BATCH),
     number("train_micro_batch_size_per_gpu", Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
     clips("gradient_clipping"),
     words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
-    words(QUANTISED, Field::Qgz, SWITCH),
+    codec(&QUANTISED),
     number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
+    codec(&HEADS),
+    codec(&PRECISION),
+    codec(&STAGE),
+    codec(&AHEAD),
+    codec(&offload::OFFLOAD),
+    left_to("the model's code and the training script", &[Field::Recompute, Field::Optimizer, Field::Sequence]),
+    left_to("the launcher's", &[Field::Devices]),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+    left_to(adapters::SCRIPT, &adapters::FIELDS),
+    left_to(loss::SCRIPT, &loss::FIELDS),
+];
+
+/// What no plan says, and what changes nothing.
+const OTHERS: &[ToolKey] = &[
     only("data_types.grad_accum_dtype", HALVES, "leave it out: a plan sums gradients in the format of its weights"),
     only("communication_data_type", HALVES, "leave it out: a plan reduces gradients in the format of its weights"),
     only("torch_autocast.enabled", OFF, "write bf16 or fp16"),
-    only("sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("activation_checkpointing.partition_activations", OFF, "a plan keeps checkpoints whole on each rank"),
     only("elasticity.enabled", OFF, "say the batch by --global-batch, and switch elasticity off"),
     only("progressive_layer_drop.enabled", OFF, "a plan runs every layer"),
@@ -66,9 +87,48 @@ const KEYS: &[ToolKey] = &[
     nothing("zero_optimization.allgather_partitions", "weights are gathered layer by layer"),
     nothing("zero_optimization.sub_group_size", "the update's share of a step is the same"),
     nothing("zero_optimization.stage3_max_live_parameters", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.max_live_parameters", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.max_reuse_distance", "gathered layers are freed as soon as they are used"),
     nothing("zero_optimization.stage3_max_reuse_distance", "gathered layers are freed as soon as they are used"),
     nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
 ];
+
+/// Ranks that share sequences by exchanging heads, the one kind that there is (`deepspeed/runtime/sequence_parallel/ulysses_sp.py`).
+const HEADS: Codec = Codec::new(
+    &[Field::Context, Field::ContextKind],
+    |settings, draft| context::read_heads(SEQUENCES, settings, draft),
+    |writer| {
+        let ranks = writer.layout.context;
+        Some(Line::new(SEQUENCES, ranks)).filter(|_| ranks > 1).into_iter().collect()
+    },
+)
+.losing(&[
+    Deviation::instead(
+        Field::ContextKind,
+        |asked, _| has_other_kind(asked) && can_exchange_heads(asked),
+        "context ranks exchange heads, --cp-kind ulysses",
+    ),
+    Deviation::sentence(
+        Field::ContextKind,
+        |asked, _| has_other_kind(asked) && !can_exchange_heads(asked),
+        |asked, _| format!("context ranks exchange heads, and {} ranks cannot", asked.layout().context),
+    )
+    .refused(|| "choose --cp 1".to_owned()),
+]);
+
+/// Whether context ranks meet otherwise than by their heads.
+fn has_other_kind(asked: &AskedPlan<'_>) -> bool {
+    asked.layout().context > 1 && asked.job.context_kind() != ContextKind::Ulysses
+}
+
+/// Whether the model's heads fall evenly to the context ranks, and nothing looks at all tokens.
+fn can_exchange_heads(asked: &AskedPlan<'_>) -> bool {
+    let mut with = Scenario::clone(&asked.job);
+    with.plan.context_kind = ContextKind::Ulysses;
+    with.checked().is_ok()
+}
+
+const SEQUENCES: &str = "sequence_parallel_size";
 
 /// What a file may say and a plan leaves to the script that trains.
 const SCRIPT_TOO: &[ToolKey] =
@@ -92,10 +152,6 @@ const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
 
 const DRIVES: &str = "the cluster says how fast its drives are";
 
-/// Whether what is offloaded is page-locked; by an older name for all of it.
-const PINNED: &str = "pin_memory";
-const ALL_PINNED: &str = "zero_optimization.cpu_offload_use_pin_memory";
-
 const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
 /// Optimizers by the state that each keeps.
@@ -118,16 +174,18 @@ const STACK: (&str, &str) = ("deepspeed-zeropp-2023", "DeepSpeed");
 /// That of models of transformers under it.
 const WITH_TRANSFORMERS: (&str, &str) = ("hf-deepspeed-2024", "Hugging Face models on DeepSpeed");
 
-/// The stack of a model whose class of transformers attends plainly unless it is told otherwise, as those with learned positions
-/// did until late 2024: DeepSpeed's own, whose attention keeps its scores.
+/// The stack of a model under DeepSpeed. A configuration alone does not say whose model it is: those of transformers attend with
+/// flash attention but for classes with learned positions, which attended plainly until late 2024, as DeepSpeed's own stack does.
 pub(super) fn stack_of(stack: (&'static str, &'static str), positions: Positions) -> (&'static str, &'static str) {
-    if stack == WITH_TRANSFORMERS && positions == Positions::Learned { STACK } else { stack }
+    match positions {
+        _ if ![STACK, WITH_TRANSFORMERS].contains(&stack) => stack,
+        Positions::Learned => STACK,
+        Positions::Computed => WITH_TRANSFORMERS,
+    }
 }
 
-const STAGE: &str = "zero_optimization.stage";
-const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
+const NUMBER: &str = "zero_optimization.stage";
 const MICS: &str = "zero_optimization.mics_shard_size";
-const AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
 const ALL: &str = "train_batch_size";
 
 /// Whether it is DeepSpeed's.
@@ -139,27 +197,32 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack.get_or_insert(STACK);
-    // Before the table takes away the two counts that this one has to agree with.
-    let all = settings.take(ALL);
-    if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
-        read_batch(all, settings, draft);
-    }
-    read_precision(settings, draft);
-    read_stage(settings, draft);
-    read_offload(settings, draft);
-    if let Some(ahead) = settings.take(AHEAD) {
-        match ahead.text.parse::<f64>() {
-            Ok(elements) if elements.is_finite() => draft.prefetched = Some((elements, ahead.place)),
-            _ => draft.report.ignore(&ahead.place, "it is filled in when the tool starts"),
-        }
-    }
     table::read(KEYS, settings, draft);
+    table::read(OTHERS, settings, draft);
     table::read(SCRIPT_TOO, settings, draft);
     table::leave(harmless::DEEPSPEED, std::mem::take(settings), draft);
     draft.assume(Field::Recompute, Recompute::None, "the configuration says how checkpoints are kept, not whether");
 }
 
 /// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
+const BATCH: Codec = Codec::new(
+    &[Field::GlobalBatch],
+    |settings, draft| {
+        if let Some(all) = settings.take(ALL).filter(|all| all.text != FILLED_IN) {
+            read_batch(&all, settings, draft);
+        }
+    },
+    |writer| {
+        let layout = writer.layout;
+        if layout.tensor * layout.context * layout.pipeline == 1 {
+            return writer.line(ALL, Field::GlobalBatch).into_iter().collect();
+        }
+        // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
+        writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+        Vec::new()
+    },
+);
+
 fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
     let counts = ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].map(|name| settings.count(name));
     match counts {
@@ -177,6 +240,24 @@ fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
         _ => draft.read(Field::GlobalBatch, &all.text, &all.place),
     }
 }
+
+/// Gradients quantised on their way, which stage 3 alone has.
+const QUANTISED: Codec = Codec::new(
+    &[Field::Qgz],
+    |settings, draft| table::read(QUANTISED_SWITCH, settings, draft),
+    |writer| {
+        let switch = table::write(QUANTISED_SWITCH, writer);
+        if stage(writer.asked) == 3 { switch } else { Vec::new() }
+    },
+)
+.losing(&[Deviation::instead(
+    Field::Qgz,
+    |asked, _| stage(asked) != 3 && asked.value(Field::Qgz).is_some(),
+    "gradients are quantised in stage 3 alone",
+)])
+.named(&["zero_optimization.zero_quantized_gradients"]);
+
+const QUANTISED_SWITCH: &[ToolKey] = &[words("zero_optimization.zero_quantized_gradients", Field::Qgz, SWITCH)];
 
 /// Names under which a format is switched on.
 const FORMATS: [(&str, Precision); 3] =
@@ -196,6 +277,25 @@ const NO_MASTERS: &[(&str, Value)] =
 
 const BF16_MOMENTS: &[(&str, Value)] =
     &[("true", Value::Word(Moments::Bf16.to_word())), ("false", Value::Word(Moments::Fp32.to_word()))];
+
+/// The format of products, and whether a copy of the weights in fp32 stands beside those in 16 bits.
+const PRECISION: Codec = Codec::new(&[Field::Precision, Field::MasterWeights], read_precision, |writer| {
+    let (plan, mut lines) = (writer.plan(), Vec::new());
+    for own in [Precision::Bf16, Precision::Fp16] {
+        let is_on = own.storage() == plan.precision.storage();
+        lines.push(Line::new(&format!("{own}.enabled"), is_on));
+        if is_on && !plan.copies_weights() {
+            lines.push(Line::new(&format!("{own}.{own}_master_weights_and_grads"), true));
+        }
+    }
+    lines
+})
+.losing(&[Deviation::instead(
+    Field::Precision,
+    |asked, _| asked.plan().precision.is_low(),
+    "DeepSpeed computes in bf16; fp8 is the model's code",
+)
+.alone()]);
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (mut on, mut filled_in): (Option<(Precision, Setting)>, Option<Setting>) = (None, None);
@@ -222,12 +322,30 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+/// The first part of the state that is sharded, over all ranks or over some.
+const STAGE: Codec = Codec::new(&[], read_stage, |writer| {
+    let mics = writer.asked.shards().copies > 1 && has_mics(writer.asked, writer.version);
+    let over = mics.then(|| Line::new(MICS, writer.asked.shards().over));
+    [Line::new(NUMBER, stage(writer.asked))].into_iter().chain(over).collect()
+})
+.losing(&[Deviation::sentence(
+    Field::Strategy,
+    |asked, version| {
+        let shards = asked.shards();
+        shards.copies > 1 && shards.first.is_some() && !has_mics(asked, version)
+    },
+    |asked, version| {
+        let (over, all) = (asked.shards().over, asked.layout().group());
+        format!("shards over {over} ranks: DeepSpeed {version} shards over all {all}")
+    },
+)]);
+
 fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let stage = settings.take(STAGE);
+    let stage = settings.take(NUMBER);
     let mics = settings.take(MICS).filter(|mics| mics.text.parse::<u32>().is_ok_and(|ranks| ranks > 0));
     let Some(stage) = stage else {
         let place = settings.file.clone();
-        return draft.shard(None, None, &format!("{place}: no {STAGE}"));
+        return draft.shard(None, None, &format!("{place}: no {NUMBER}"));
     };
     match (stage.text.parse().ok().and_then(|stage: usize| STAGES.get(stage)), mics) {
         (Some(Some(Sharded::Weights)), Some(mics)) => {
@@ -241,86 +359,28 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// What stands beside the device to which the optimizer is offloaded.
-const OPTIMIZER_OFFLOAD: &[ToolKey] = &[
-    number("ratio", Field::OffloadRatio),
-    only("super_offload", OFF, "a plan updates on the host after the backward pass"),
-    only("pipeline_read", OFF, "a plan reads a part of the state, updates it and writes it before the next"),
-    only("pipeline_write", OFF, "a plan reads a part of the state, updates it and writes it before the next"),
-    nothing("nvme_path", DRIVES),
-    nothing("*", "the stack says how host copies run"),
-];
-
-/// What stands beside the device to which weights are offloaded.
-const WEIGHTS_OFFLOAD: &[ToolKey] = &[
-    nothing("ratio", "it divides the optimizer alone"),
-    nothing("nvme_path", DRIVES),
-    nothing("*", "the stack says how host copies run"),
-];
-
-/// The place to which a part of the state is offloaded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OffloadPlace {
-    Device,
-    Host,
-    Drives,
-}
-
-fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let (mut places, mut pinned) = (Vec::new(), Vec::from_iter(settings.take(ALL_PINNED)));
-    let mut to = |settings: &mut ToolSettings, [object, old]: [&str; 2], keys, draft: &mut PlanDraft| {
-        let mut inside = settings.take_inside(object);
-        let old = settings.take(old).filter(|old| old.text == "true");
-        pinned.extend(inside.take(PINNED));
-        let Some(device) = inside.take("device").or(old) else {
-            table::read(keys, &mut inside, draft);
-            return OffloadPlace::Device;
-        };
-        table::read(keys, &mut inside, draft);
-        let place = match device.text.as_str() {
-            "none" => return OffloadPlace::Device,
-            "cpu" | "true" => OffloadPlace::Host,
-            "nvme" => OffloadPlace::Drives,
-            _ => {
-                draft.cannot(&device, "is no place that a plan can offload to", "write cpu, nvme or none");
-                return OffloadPlace::Device;
-            }
-        };
-        places.push(device.place);
-        place
-    };
-    let optimizer = ["zero_optimization.offload_optimizer", "zero_optimization.cpu_offload"];
-    let optimizer = to(settings, optimizer, OPTIMIZER_OFFLOAD, draft);
-    let weights = ["zero_optimization.offload_param", "zero_optimization.cpu_offload_params"];
-    let weights = to(settings, weights, WEIGHTS_OFFLOAD, draft);
-    let checkpoints = settings.take("activation_checkpointing.cpu_checkpointing").filter(|it| it.text == "true");
-    let offload = Offload::ALL.iter().copied().find(|offload| {
-        let place = if offload.on_drives() { OffloadPlace::Drives } else { OffloadPlace::Host };
-        let held = |there: bool| if there { place } else { OffloadPlace::Device };
-        [held(offload.optimizer()), held(offload.state())] == [optimizer, weights]
-            && offload.checkpoints() == checkpoints.is_some()
-    });
-    for Setting { text, place } in pinned {
-        if places.is_empty() {
-            draft.report.ignore(&place, "nothing of the state is offloaded");
-        } else {
-            draft.take(Field::HostPinned, text != "false", &place);
+/// Elements that are gathered ahead: layers of the model.
+const AHEAD: Codec = Codec::new(
+    &[Field::Prefetch],
+    |settings, draft| {
+        let Some(ahead) = settings.take(ELEMENTS_AHEAD) else { return };
+        match ahead.text.parse::<f64>() {
+            Ok(elements) if elements.is_finite() => draft.prefetched = Some((elements, ahead.place)),
+            _ => draft.report.ignore(&ahead.place, "it is filled in when the tool starts"),
         }
-    }
-    if !places.is_empty() {
-        draft.assume(
-            Field::HostPinned,
-            false,
-            "no pin_memory is there, and it was off by default before DeepSpeed 0.19.6",
-        );
-    }
-    let place = places.first().cloned().or(checkpoints.map(|it| it.place));
-    let Some(offload) = offload else {
-        let what = "a plan offloads the optimizer, or the whole state, to one place, or checkpoints, or all of them";
-        return draft.refuse(&place.unwrap_or_default(), what, Field::Offload);
-    };
-    draft.take(Field::Offload, offload, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
-}
+    },
+    |writer| {
+        let layer = writer.scenario.model.largest_layer_parameters();
+        let units = writer.value(Field::Prefetch).and_then(Value::get::<u32>);
+        let units = units.filter(|_| stage(writer.asked) == 3);
+        units.map(|units| Line::new(ELEMENTS_AHEAD, u64::from(units).saturating_mul(layer))).into_iter().collect()
+    },
+)
+.losing(&[Deviation::unsaid(Field::Prefetch, |asked, _| {
+    stage(asked) != 3 && asked.plan().prefetch != Plan::USUAL_PREFETCH
+})]);
+
+const ELEMENTS_AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
 
 /// Reads it as the Trainer has it.
 pub(crate) fn read_with_transformers(settings: ToolSettings, draft: &mut PlanDraft) {
@@ -343,7 +403,7 @@ pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolS
     }
     let mut own = ToolSettings::new(&inside.file);
     for (theirs, name) in [
-        ("zero_stage", STAGE),
+        ("zero_stage", NUMBER),
         ("offload_optimizer_device", "zero_optimization.offload_optimizer.device"),
         ("offload_param_device", "zero_optimization.offload_param.device"),
     ] {
@@ -351,79 +411,21 @@ pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolS
             own.put(name, &setting.text, &format!("deepspeed_config.{theirs}"));
         }
     }
-    if !own.has(STAGE) {
+    if !own.has(NUMBER) {
         // Accelerate's default, in `DeepSpeedPlugin` (`src/accelerate/utils/dataclasses.py`).
-        own.put(STAGE, "2", "no zero_stage, which is 2 then");
+        own.put(NUMBER, "2", "no zero_stage, which is 2 then");
     }
     read_stage(&mut own, draft);
-    read_offload(&mut own, draft);
+    offload::read_offload(&mut own, draft);
     table::read(WITH_ACCELERATE, &mut inside, draft);
     table::leave(harmless::ACCELERATE, inside, draft);
 }
 
-/// Versions that [`write()`] is for, the newest first.
+/// Versions that plans are written for, the newest first.
 pub(crate) const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
 /// What its file says, and what DeepSpeed does otherwise.
-pub(crate) const TABLE: ToolTable = ToolTable {
-    keys: &[KEYS],
-    also: Some(&[
-        &[Field::GlobalBatch, Field::Precision, Field::MasterWeights, Field::Prefetch],
-        &[Field::Offload, Field::OffloadRatio, Field::HostPinned],
-        &LEFT,
-        &[Field::Devices],
-        &frozen::FIELDS,
-        &adapters::FIELDS,
-    ]),
-    deviations: &[
-        ONE_EXTENT,
-        ALIKE,
-        Deviation::instead(
-            Field::Precision,
-            |asked, _| asked.plan().precision.is_low(),
-            "DeepSpeed computes in bf16; fp8 is the model's code",
-        )
-        .alone(),
-        Deviation::instead(
-            Field::Qgz,
-            |asked, _| stage(asked) != 3 && asked.value(Field::Qgz).is_some(),
-            "gradients are quantised in stage 3 alone",
-        ),
-        Deviation::sentence(
-            Field::Strategy,
-            |asked, version| {
-                let shards = asked.shards();
-                shards.copies > 1 && shards.first.is_some() && !has_mics(asked, version)
-            },
-            |asked, version| {
-                let (over, all) = (asked.shards().over, asked.layout().group());
-                format!("shards over {over} ranks: DeepSpeed {version} shards over all {all}")
-            },
-        ),
-        Deviation::unsaid(Field::Prefetch, |asked, _| {
-            stage(asked) != 3 && asked.plan().prefetch != Plan::USUAL_PREFETCH
-        }),
-        Deviation::instead_of(
-            Field::Offload,
-            |asked, _| offloaded(asked) != asked.plan().offload,
-            |asked, _| format!("stage {} offloads {} at most", stage(asked), offloaded(asked)),
-        ),
-        Deviation::instead(
-            Field::OffloadRatio,
-            |asked, _| {
-                let divides = offloaded(asked).optimizer() && stage(asked) == 3;
-                !divides && asked.value(Field::OffloadRatio).is_some()
-            },
-            "stage 3 alone divides the update between device and host",
-        ),
-        Deviation::unsaid(Field::HostPinned, |asked, _| {
-            !offloaded(asked).optimizer() && asked.value(Field::HostPinned).is_some()
-        }),
-    ],
-};
-
-/// What is left to the model's code and the training script.
-const LEFT: [Field; 3] = [Field::Recompute, Field::Optimizer, Field::Sequence];
+pub(crate) const TABLE: ToolTable = ToolTable { keys: &[KEYS], others: OTHERS, deviations: &[ONE_EXTENT, ALIKE] };
 
 /// The stage that shards what a plan does.
 fn stage(asked: &AskedPlan<'_>) -> usize {
@@ -434,86 +436,3 @@ fn stage(asked: &AskedPlan<'_>) -> usize {
 fn has_mics(asked: &AskedPlan<'_>, version: &str) -> bool {
     stage(asked) == 3 && version == "0.18"
 }
-
-/// What its stage can have on the host of what a plan has there.
-fn offloaded(asked: &AskedPlan<'_>) -> Offload {
-    let wanted = asked.plan().offload;
-    match stage(asked) {
-        0 if wanted.checkpoints() => Offload::Checkpoints,
-        0 => Offload::None,
-        1 | 2 if wanted.state() || wanted.on_drives() => Offload::Optimizer,
-        _ => wanted,
-    }
-}
-
-/// The lines of its file.
-pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
-    let shards = writer.asked.shards();
-    let mut lines = writer.lines(KEYS);
-    let layout = writer.layout;
-    if layout.tensor * layout.context * layout.pipeline == 1 {
-        lines.extend(writer.line(ALL, Field::GlobalBatch));
-    } else {
-        // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
-        writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
-    }
-    let format = writer.plan().precision.storage();
-    for own in [Precision::Bf16, Precision::Fp16] {
-        lines.push(Line::new(&format!("{own}.enabled"), own.storage() == format));
-        if own.storage() == format && !writer.plan().copies_weights() {
-            lines.push(Line::new(&format!("{own}.{own}_master_weights_and_grads"), true));
-            writer.say(Field::MasterWeights);
-        }
-    }
-    writer.say(Field::Precision);
-    let stage = stage(writer.asked);
-    lines.push(Line::new(STAGE, stage));
-    if stage != 3 {
-        lines.retain(|line| line.name != QUANTISED);
-    }
-    if shards.copies > 1 && has_mics(writer.asked, version) {
-        lines.push(Line::new(MICS, shards.over));
-    }
-    if shards.first == Some(Sharded::Weights)
-        && let Some(units) = writer.say(Field::Prefetch).and_then(Value::get::<u32>)
-    {
-        lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.largest_layer_parameters())));
-    }
-    write_offload(stage, &mut lines, writer);
-    writer.leave(&LEFT, "the model's code and the training script");
-    writer.leave(&[Field::Devices], "the launcher's");
-    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
-    if writer.plan().tuning.freezes() {
-        writer.leave(&adapters::FIELDS, adapters::SCRIPT);
-    }
-    lines
-}
-
-/// Weights can be offloaded by stage 3 alone, as can state to the drives, and the optimizer's state to the host by any
-/// stage that shards it.
-fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let possible = offloaded(writer.asked);
-    writer.say(Field::Offload);
-    if possible.optimizer() && stage == 3 {
-        lines.extend(writer.line("zero_optimization.offload_optimizer.ratio", Field::OffloadRatio));
-    }
-    let device = if possible.on_drives() { "nvme" } else { "cpu" };
-    for (on, object) in [(possible.optimizer(), "offload_optimizer"), (possible.state(), "offload_param")] {
-        let line = |key: &str, value: &str| Line::new(&format!("zero_optimization.{object}.{key}"), value);
-        lines.extend(on.then(|| line("device", device)));
-        let pinned = || Line::new(&format!("zero_optimization.{object}.{PINNED}"), writer.plan().host_pinned);
-        lines.extend(on.then(pinned));
-        lines.extend((on && possible.on_drives()).then(|| line("nvme_path", NVME_PATH)));
-    }
-    if possible.optimizer() {
-        writer.say(Field::HostPinned);
-    }
-    if possible.on_drives() {
-        writer.elsewhere.push(format!("nvme_path {NVME_PATH}: where the nodes' drives are mounted"));
-    }
-    let checkpoints = || Line::new("activation_checkpointing.cpu_checkpointing", Json::Bool(true));
-    lines.extend(possible.checkpoints().then(checkpoints));
-}
-
-/// The place of the drives in DeepSpeed's own examples (docs/_pages/config-json.md).
-const NVME_PATH: &str = "/local_nvme";

@@ -17,6 +17,17 @@ use super::harmless::HarmlessNames;
 use super::settings::Setting;
 use super::stages::UnevenStages;
 
+/// What two switches put on the host together, where a plan has a word for it.
+fn offloads(field: Field, one: &Value, other: &Value) -> Option<Value> {
+    let (one, other) = (one.get::<Offload>()?, other.get::<Offload>()?);
+    let parts = |offload: Offload| [offload.optimizer(), offload.state(), offload.checkpoints(), offload.activations()];
+    let (mine, more) = (parts(one), parts(other));
+    let both: [bool; 4] = std::array::from_fn(|part| mine[part] || more[part]);
+    let same = one.on_drives() || other.on_drives();
+    let found = Offload::ALL.iter().find(|offload| offload.on_drives() == same && parts(**offload) == both)?;
+    (field == Field::Offload).then(|| (*found).into())
+}
+
 /// Fields as they are found, with what is wrong.
 #[derive(Debug, Default)]
 pub(crate) struct PlanDraft {
@@ -123,6 +134,18 @@ impl PlanDraft {
             (Field::Offload, Offload::None.into()),
         ];
         let is_off = |value: &Value| off.contains(&(field, value.clone()));
+        // One switch moves the state, and another one checkpoints.
+        let both =
+            self.values.get(&field).and_then(|(other, said)| Some((offloads(field, other, &value)?, said.clone())));
+        let (value, place) = match &both {
+            Some((both, said)) if !said.is_empty() => {
+                self.report.forget(field.key());
+                self.values.remove(&field);
+                (both.clone(), format!("{said}, {place}"))
+            }
+            _ => (value, place.to_owned()),
+        };
+        let place = place.as_str();
         match self.values.get(&field) {
             Some((other, said)) if *other == value && !said.is_empty() => return,
             Some((other, said)) if said.is_empty() || is_off(other) => self.report.forget(field.key()),
@@ -238,6 +261,12 @@ impl PlanDraft {
     /// A setting that changes size, time or memory as no plan can say.
     pub fn cannot(&mut self, setting: &Setting, what: &str, fix: &str) {
         self.errors.push(Problem::new(&setting.place, format!("'{}' {what}", setting.text), fix));
+    }
+
+    /// A setting whose effect on size, time or memory is not known: it stays with the plan.
+    pub fn doubt(&mut self, name: &str, setting: Setting) {
+        self.report.doubt(&setting.place);
+        self.doubted.push((name.to_owned(), setting));
     }
 
     /// A field that the user has to say.

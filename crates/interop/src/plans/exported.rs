@@ -9,9 +9,9 @@ use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_report::figures::caveats;
 
-use super::lacks::AskedPlan;
+use super::asked::AskedPlan;
 use super::sbatch::{self, Job, JobWishes};
-use super::tool::PlanTarget;
+use super::target::PlanTarget;
 use super::writer::PlanWriter;
 use super::written::{self, Head, Ranks, Written};
 
@@ -50,8 +50,8 @@ pub fn export(
     if !refused.is_empty() {
         return Err(refused);
     }
-    let mut writer = PlanWriter::new(&asked);
-    let form = (target.spec().write)(version, &mut writer, &job);
+    let mut writer = PlanWriter::new(&asked, version);
+    let form = (target.spec().write)(&mut writer, &job);
     let PlanWriter { said, own: mut fields, elsewhere, .. } = writer;
     fields.retain(|field| notes.iter().all(|(lacked, _)| lacked != field));
     let of_queue = (target == PlanTarget::Sbatch).then(|| job.lacks()).flatten();

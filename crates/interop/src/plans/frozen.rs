@@ -53,7 +53,7 @@ fn read_factory(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// axolotl leaves everything as it is but parameters whose names begin with one of its patterns
 /// (`freeze_layers_except` of its `utils/freeze.py`).
 fn read_patterns(unfrozen: &Setting, draft: &mut PlanDraft) {
-    let (mut embedding, mut head, mut numbers) = (false, false, Vec::new());
+    let (mut embedding, mut head, mut all, mut numbers) = (false, false, false, Vec::new());
     let patterns = names(unfrozen);
     // An empty list freezes nothing.
     if patterns.is_empty() {
@@ -65,6 +65,10 @@ fn read_patterns(unfrozen: &Setting, draft: &mut PlanDraft) {
         let name = whole.split('$').next().unwrap_or_default().trim_end_matches(".*").trim_end_matches('.');
         let layers = name.strip_prefix("model.layers.").or_else(|| name.strip_prefix("layers."));
         match (name.trim_end_matches(".weight"), layers) {
+            // All of the model that reads text, beside one that sees and stays as it is.
+            ("model.language_model" | "language_model.model" | "language_model" | "model", _) => {
+                (embedding, all) = (true, true);
+            }
             ("lm_head", _) => head = true,
             ("model.embed_tokens" | "embed_tokens", _) => embedding = true,
             ("model.norm" | "norm", _) => {}
@@ -76,7 +80,8 @@ fn read_patterns(unfrozen: &Setting, draft: &mut PlanDraft) {
         }
     }
     draft.take(Field::Train, TrainMethod::Full, &unfrozen.place);
-    draft.free_layers = Some((FreeLayers::Numbered(numbers), unfrozen.place.clone()));
+    let free = if all { FreeLayers::Last(u32::MAX) } else { FreeLayers::Numbered(numbers) };
+    draft.free_layers = Some((free, unfrozen.place.clone()));
     take_ends(embedding, head, &unfrozen.place, draft);
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::problem::Problem;
+use shardscope_engine::scenario::file;
 
 /// The tools whose settings they are: the files of the same names, and those that say so.
 pub(crate) const LAUNCHER: &str = "launcher";
@@ -46,6 +47,11 @@ struct ToolFile {
     of: Option<String>,
     #[serde(default)]
     harmless: Vec<Harmless>,
+    /// Classes of Hugging Face's models and keys of their files, which an import of a model reads.
+    #[serde(rename = "family")]
+    _family: Option<toml::Value>,
+    #[serde(rename = "ignored")]
+    _ignored: Option<toml::Value>,
 }
 
 impl HarmlessNames {
@@ -53,9 +59,9 @@ impl HarmlessNames {
     pub fn of_library(library: &Library) -> Result<Self, Vec<Problem>> {
         let mut found = Self::default();
         for entry in library.entries(Kind::Tool) {
-            let file: ToolFile = toml::from_str(&entry.text).map_err(|error| {
+            let file: ToolFile = file::read_unversioned(&entry.text).map_err(|error| {
                 let fix = "write [[harmless]] with why and names, as the files of `presets/tools` do";
-                vec![Problem::new(format!("tools/{}.toml", entry.id), error.message(), fix)]
+                vec![Problem::new("", error.in_file(&format!("tools/{}.toml", entry.id)), fix)]
             })?;
             found.0.entry(file.of.unwrap_or_else(|| entry.id.clone())).or_default().extend(file.harmless);
         }

@@ -10,16 +10,15 @@ use shardscope_engine::plan::Precision;
 use shardscope_engine::scenario::Field;
 
 use super::draft::PlanDraft;
+use super::post_training::{self, STAGE};
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, ToolKey, nothing, only};
+use super::table;
+use super::target::PlanTarget;
 use super::words::{CONFIG, is_python, position};
 
 use list::{OTHER_STAGE_WORDS, OTHER_STAGES, PROGRAMS, QUERIES_AND_VALUES, TRAINED_WORDS, UNTRAINED_WORDS};
 
-pub(super) use list::{KeepsLoaded, KnownProgram, MEGATRON, OTHER, StartedTool, TORCHTUNE, TRAINER};
-
-/// The setting that says what is trained for, which is LLaMA-Factory's.
-const STAGE: &str = "stage";
+pub(super) use list::{KeepsLoaded, KnownProgram, MEGATRON, OTHER, TORCHTUNE, TRAINER};
 
 /// The setting that holds the word by which a script's program trains nothing: no tool has one with a space.
 const UNTRAINED: &str = "started to";
@@ -42,17 +41,17 @@ pub fn start(words: &[String]) -> Option<(&'static KnownProgram, String, usize)>
 }
 
 /// The words that start a stage which is no plain training, and the place behind them.
-pub fn other_stage(words: &[String]) -> Option<(StartedTool, String, usize)> {
+pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
     let at = words.windows(2).position(|pair| {
         OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
     })?;
-    let tool = if words[at] == "megatron" { StartedTool::Megatron } else { StartedTool::Trainer };
+    let tool = if words[at] == "megatron" { PlanTarget::Megatron } else { PlanTarget::Trainer };
     Some((tool, words[at..at + 2].join(" "), at + 2))
 }
 
 /// The same where a module does.
-pub fn start_of_module(module: &str, at: usize) -> Option<(StartedTool, String, usize)> {
-    (module == "axolotl.cli.train").then(|| (StartedTool::Trainer, "axolotl train".to_owned(), at))
+pub fn start_of_module(module: &str, at: usize) -> Option<(PlanTarget, String, usize)> {
+    (module == "axolotl.cli.train").then(|| (PlanTarget::Trainer, "axolotl train".to_owned(), at))
 }
 
 /// A program by its name, or by the words that start it.
@@ -103,6 +102,17 @@ pub fn has_degrees(settings: &mut ToolSettings) -> bool {
     has
 }
 
+/// Whether a file is Megatron-SWIFT's, whose settings of a batch are Megatron-LM's and those of adapters ms-swift's.
+pub fn is_megatron_swift(settings: &mut ToolSettings) -> bool {
+    let is_swift = ["tuner_type", "train_type", "rlhf_type"].iter().any(|name| settings.has(name));
+    let is_megatron = DEGREES.iter().chain(&["micro_batch_size"]).any(|name| settings.has(name));
+    let found = is_swift && is_megatron && !settings.has("per_device_train_batch_size");
+    if found {
+        note_program(settings, "megatron sft");
+    }
+    found
+}
+
 /// Whether a file is of LLaMA-Factory on Megatron, which a script does not say of itself.
 pub fn is_on_megatron(settings: &ToolSettings) -> bool {
     settings.text(STARTED) == Some(ON_MEGATRON)
@@ -146,7 +156,11 @@ pub fn take_defaults(
     for (own, name) in program.names {
         settings.call(own, name);
     }
-    table::read(OTHER_TRAINING, settings, draft);
+    post_training::read(program.name, settings, draft);
+    let is_on = |name: &str| settings.text(name).is_some_and(|text| table::switched(text) == "true");
+    if is_on("do_predict") && !is_on("do_train") {
+        settings.call("do_predict", UNTRAINED);
+    }
     if let Some(untrained) = settings.take(UNTRAINED) {
         draft.cannot(
             &untrained,
@@ -162,37 +176,6 @@ pub fn take_defaults(
     program.assume_defaults(draft);
     program
 }
-
-/// What trains otherwise than a plan: a second model beside the one that is trained, or text that it writes between steps.
-const OTHER_TRAINING: &[ToolKey] = &[
-    only(STAGE, &["sft", "pt"], ONE_MODEL),
-    only("rl", OFF, ONE_MODEL),
-    only("rlhf_type", OFF, ONE_MODEL),
-    only("perform_rl_step", OFF, ONE_MODEL),
-    only("beta", &[], ONE_MODEL),
-    only("num_generations", OFF, ONE_MODEL),
-    only("max_completion_length", OFF, ONE_MODEL),
-    only("max_prompt_length", OFF, ONE_MODEL),
-    only("reward*", OFF, ONE_MODEL),
-    only("process_reward_model", OFF, ONE_MODEL),
-    only("ref_model*", OFF, ONE_MODEL),
-    only("mcore_ref_model", OFF, ONE_MODEL),
-    only("reference_free", OFF, ONE_MODEL),
-    only("precompute_ref_log_probs", OFF, ONE_MODEL),
-    only("teacher*", OFF, ONE_MODEL),
-    nothing("vllm_*", "it is of text that is written between steps"),
-    only("use_vllm", OFF, ONE_MODEL),
-    only("trl.*", OFF, ONE_MODEL),
-    only("task_type", &["causal_lm"], "a plan trains a language model to predict its next token"),
-    only("num_labels", OFF, "a plan trains a language model to predict its next token"),
-    only(
-        "loss_type",
-        &["nll", "cross_entropy", "causal_lm", "dft"],
-        "give the run with the usual loss, or choose a --stack with this one",
-    ),
-];
-
-const ONE_MODEL: &str = "a plan trains one model, and runs no other beside it";
 
 impl KnownProgram {
     /// What assumptions say of its defaults.
@@ -256,8 +239,20 @@ pub fn built_in_deepspeed(named: Option<&Setting>, settings: &mut ToolSettings) 
         }
         return Some(config);
     }
-    let stage = named?.text.strip_prefix("zero").filter(|stage| ["0", "1", "2", "3"].contains(stage))?;
-    config.put("zero_optimization.stage", stage, &format!("deepspeed {}", named?.text));
+    let stage = named?.text.strip_prefix("zero")?;
+    let place = format!("deepspeed {}", named?.text);
+    let (stage, offloads) = stage.strip_suffix("_offload").map_or((stage, false), |stage| (stage, true));
+    if !["0", "1", "2", "3"].contains(&stage) {
+        return None;
+    }
+    config.put("zero_optimization.stage", stage, &place);
+    // swift/config/zero2_offload.json and zero3_offload.json of modelscope/ms-swift 4.
+    for part in ["offload_optimizer", "offload_param"].into_iter().take(if stage == "3" { 2 } else { 1 }) {
+        if offloads {
+            config.put(&format!("zero_optimization.{part}.device"), "cpu", &place);
+            config.put(&format!("zero_optimization.{part}.pin_memory"), "true", &place);
+        }
+    }
     Some(config)
 }
 

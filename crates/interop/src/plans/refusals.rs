@@ -8,7 +8,7 @@ use super::settings::ToolSettings;
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
 
 /// Keys by which configurations of others are known: all of a row must be there.
-const KEYS: [(&str, &[&str]); 10] = [
+const KEYS: [(&str, &[&str]); 14] = [
     ("gpt-neox", &["pipe_parallel_size"]),
     ("gpt-neox", &["model_parallel_size", "num_layers"]),
     ("llm-foundry", &["global_train_batch_size"]),
@@ -16,9 +16,13 @@ const KEYS: [(&str, &[&str]); 10] = [
     ("nanotron", &["parallelism.dp", "tokens"]),
     ("NeMo", &["trainer", "exp_manager"]),
     ("LitGPT", &["train.micro_batch_size"]),
-    ("verl", &["actor_rollout_ref"]),
     ("TRL's recipes", &["dataset_mixer"]),
     ("Megatron-Bridge", &["model.tensor_model_parallel_size"]),
+    ("MaxText", &["base_config"]),
+    ("MaxText", &["per_device_batch_size", "ici_fsdp_parallelism"]),
+    ("MaxText", &["base_emb_dim"]),
+    ("Primus", &["work_group", "exp_name"]),
+    ("verl", &["data.train_files", "trainer.n_gpus_per_node"]),
 ];
 
 /// What Python files import.
@@ -32,7 +36,11 @@ const PYTHON: [(&str, &str); 5] = [
 
 /// Why a file is refused, if it is one of those.
 pub fn foreign(text: &str, settings: &ToolSettings) -> Option<Problem> {
-    let keys = KEYS.iter().find(|(_, names)| names.iter().all(|name| settings.has(name)));
+    // verl's files of answers that the model writes are read; those of its SFT are not.
+    let read = settings.has("actor_rollout_ref");
+    let known =
+        |(tool, names): &&(&str, &[&str])| !(read && *tool == "verl") && names.iter().all(|name| settings.has(name));
+    let keys = KEYS.iter().find(known);
     if let Some((tool, names)) = keys {
         return Some(refusal(format!("is a configuration of {tool} ({}), which is not read", names.join(", "))));
     }

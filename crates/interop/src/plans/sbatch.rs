@@ -2,11 +2,12 @@
 
 use crate::FileText;
 use shardscope_engine::hardware::Queue;
-use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::Seconds;
 use shardscope_library::text::shell::ShellCode;
 
 use super::lacks::ToolTable;
+use super::table::{self, Means, ToolKey};
 use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
@@ -78,7 +79,9 @@ impl<'a> Job<'a> {
 const MARGIN: f64 = 1.2;
 
 /// A job says all of a plan, or leaves it to the training program.
-pub(crate) const TABLE: ToolTable = ToolTable { keys: &[], also: None, deviations: &[] };
+pub(crate) const TABLE: ToolTable = ToolTable { keys: &[REST], others: &[], deviations: &[] };
+
+const REST: &[ToolKey] = &[ToolKey { name: "", means: Means::Rest }];
 
 impl Job<'_> {
     /// What its queue takes otherwise.
@@ -91,9 +94,7 @@ impl Job<'_> {
 
 /// What a plan says of the job.
 pub fn say(writer: &mut PlanWriter, job: &Job<'_>) {
-    for field in Field::all() {
-        writer.say(field);
-    }
+    table::write(REST, writer);
     writer.elsewhere.push(match job.wishes.launcher {
         JobLauncher::Torchrun => "the plan: export it for the training program too".to_owned(),
         JobLauncher::Accelerate => {

@@ -2,12 +2,16 @@
 //!
 //! Not for the lines themselves: each tool has its own beside what only it needs.
 
+use serde_json::Value as Json;
+
 use shardscope_engine::plan::{Compile, Offload, Optimizer, Plan, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::harmless::Harmless;
 use super::settings::{Setting, ToolSettings};
+use super::writer::{Line, PlanWriter, in_json};
 
 /// A key of a tool, or with a `*` at its end all that begin so.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +41,48 @@ pub(crate) enum Means {
     Compiled(&'static [&'static str], Option<&'static str>),
     /// Nothing of size, time or memory, and why.
     Nothing(&'static str),
+    /// What several keys say together.
+    Codec(&'static Codec),
+    /// Fields that are left to who starts the tool, and who that is.
+    Left(&'static [Field], &'static str),
+    /// All that is left.
+    Rest,
+}
+
+/// Keys that say fields together: how they are read, how they are written, and what is lost on the way.
+#[derive(Debug)]
+pub(crate) struct Codec {
+    /// Keys whose meaning is the same in any tool's file.
+    pub names: &'static [&'static str],
+    /// Fields that the keys say, as planned but for what is lost.
+    pub fields: &'static [Field],
+    /// Takes over what the keys say.
+    pub read: fn(&mut ToolSettings, &mut PlanDraft),
+    /// The keys' lines of a plan.
+    pub write: fn(&mut PlanWriter<'_>) -> Vec<Line>,
+    /// What the tool does otherwise than the fields say.
+    pub lost: &'static [Deviation],
+}
+
+impl Codec {
+    /// Keys that say fields, with how they are read and written.
+    pub const fn new(
+        fields: &'static [Field],
+        read: fn(&mut ToolSettings, &mut PlanDraft),
+        write: fn(&mut PlanWriter<'_>) -> Vec<Line>,
+    ) -> Self {
+        Self { names: &[], fields, read, write, lost: &[] }
+    }
+
+    /// The same, with keys whose meaning is the same in any tool's file: unknown there, they are refused.
+    pub const fn named(self, names: &'static [&'static str]) -> Self {
+        Self { names, ..self }
+    }
+
+    /// The same, with what is lost.
+    pub const fn losing(self, lost: &'static [Deviation]) -> Self {
+        Self { lost, ..self }
+    }
 }
 
 /// How the line of a key says the value of a field.
@@ -66,10 +112,61 @@ impl Means {
                 return Says::Otherwise("the model is compiled as a whole");
             }
             Self::Compiled(_, Some(_)) => field == Field::Compile,
+            Self::Codec(codec) => codec.fields.contains(&field),
+            Self::Left(fields, _) => fields.contains(&field),
+            Self::Rest => true,
             Self::Only(..) | Self::Except(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
         };
         if is_said { Says::AsPlanned } else { Says::Nothing }
     }
+
+    /// The value that a key has in a tool's file of a plan; `None` where it does not stand there.
+    fn written(self, writer: &PlanWriter<'_>) -> Option<Json> {
+        let plan = writer.plan();
+        match self {
+            Self::Number(field) => writer.value(field).map(in_json),
+            Self::Words(field, words) => {
+                let value = writer.value(field)?;
+                words.iter().find(|(_, own)| own == value).map(|(theirs, _)| word(theirs))
+            }
+            Self::Optimizers(words) => {
+                let paged = writer.value(Field::PagedOptimizer).is_some();
+                let own = || words.iter().filter(|(_, one, _)| *one == plan.optimizer);
+                own().find(|(.., pages)| *pages == paged).or_else(|| own().next()).map(|(theirs, ..)| word(theirs))
+            }
+            Self::Clipping => (writer.value(Field::ClipNorm) == Some(&Value::Switch(false))).then(|| 0.0.into()),
+            Self::Compiled(_, Some(on)) => (plan.compile != Compile::Off).then(|| word(on)),
+            _ => None,
+        }
+    }
+}
+
+/// Writes the fields that a table has words for.
+pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for key in table {
+        match key.means {
+            Means::Codec(codec) => {
+                lines.extend((codec.write)(writer));
+                writer.say_all(codec.fields);
+            }
+            Means::Left(fields, to) => writer.leave(fields, to),
+            Means::Rest => writer.say_all(&Field::all().collect::<Vec<_>>()),
+            means => {
+                let Some(value) = means.written(writer) else { continue };
+                lines.push(Line::new(key.name, value));
+                let says = |(field, value): &&(Field, Value)| means.says(*field, value, writer.plan()) != Says::Nothing;
+                let said: Vec<Field> = writer.asked.values().filter(says).map(|(field, _)| *field).collect();
+                writer.say_all(&said);
+            }
+        }
+    }
+    lines
+}
+
+/// A tool's word, a switch where it is one.
+fn word(theirs: &str) -> Json {
+    theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
 }
 
 /// A key for a field's number.
@@ -112,6 +209,16 @@ pub const fn compiles(name: &'static str, off: &'static [&'static str], on: &'st
     ToolKey { name, means: Means::Compiled(off, Some(on)) }
 }
 
+/// Keys that say fields together.
+pub const fn codec(codec: &'static Codec) -> ToolKey {
+    ToolKey { name: "", means: Means::Codec(codec) }
+}
+
+/// Fields that are left to who starts the tool.
+pub const fn left_to(who: &'static str, fields: &'static [Field]) -> ToolKey {
+    ToolKey { name: "", means: Means::Left(fields, who) }
+}
+
 /// A key of no effect.
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Nothing(why) }
@@ -141,8 +248,10 @@ pub(crate) const FILLED_IN: &str = "auto";
 /// Reads the settings that a table knows.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
-        for setting in settings.take_all(key.name) {
-            read_one(key.means, &setting, draft);
+        match key.means {
+            Means::Codec(codec) => (codec.read)(settings, draft),
+            Means::Left(..) | Means::Rest => {}
+            means => settings.take_all(key.name).iter().for_each(|setting| read_one(means, setting, draft)),
         }
     }
 }
@@ -200,6 +309,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
         }
         Means::Nothing(why) => draft.report.ignore(place, why),
+        Means::Codec(_) | Means::Left(..) | Means::Rest => {}
     }
 }
 
@@ -231,12 +341,12 @@ pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
 
 /// Notes what a file says and no table knows: what its tool's documentation shows to be harmless, and the rest.
 pub fn leave(tool: &str, settings: ToolSettings, draft: &mut PlanDraft) {
-    let settings = left(tool, settings, draft);
+    let settings = without_effect(tool, settings, draft);
     draft.unknown.extend(settings.rest().map(|(name, setting)| (name.to_owned(), setting.clone())));
 }
 
 /// Notes what is harmless to a tool, and leaves the rest.
-pub fn left(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
+pub fn without_effect(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
     let PlanDraft { harmless, report, .. } = draft;
     for Harmless { why, names } in harmless.of_tool(tool) {
         for setting in names.iter().flat_map(|name| settings.take_all(name)).collect::<Vec<_>>() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::lacks::AskedPlan;
+use super::asked::AskedPlan;
 use super::*;
 use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::Layout;
@@ -62,6 +62,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["off", "on"]),
         one_of(&["none", "none", "device", "host"]),
         one_of(&["on", "on", "off"]),
+        one_of(&["stack", "stack", "whole", "vocab-parallel", "fused", "chunked"]),
+        one_of(&["", "256", "512"]),
+        one_of(&["", "fp32", "bf16"]),
     );
     let trained = (
         one_of(&["full", "full", "full", "lora", "qlora"]),
@@ -74,7 +77,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["", "", "1", "2"]),
     );
     // Most plans differ from the usual one in a few fields: a tool lacks any that differs in all.
-    let said = prop::collection::vec(0..4_u8, 41);
+    let said = prop::collection::vec(0..4_u8, 44);
     let parts = (mesh, batch, state, rest, exchanges, trained, said);
     parts.prop_map(|(mesh, batch, state, rest, exchanges, trained, said)| {
         let words = [
@@ -101,6 +104,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("offload-overlap", exchanges.3),
             ("ema", exchanges.4),
             ("host-pinned", exchanges.5),
+            ("loss", exchanges.6),
+            ("loss-chunk", exchanges.7),
+            ("loss-format", exchanges.8),
             ("compile", state.5),
             ("tp", mesh.1),
             ("cp", mesh.2),
@@ -206,7 +212,9 @@ fn round_trip(scenario: &Scenario, (target, version, beside): (PlanTarget, Optio
         // What changes nothing, or is of ranks that are named themselves.
         let of_ranks = matches!(field, Field::Schedule | Field::StagesPerRank)
             && before.value(Field::Pipeline) != after.value(Field::Pipeline);
-        if field.idle_in(&scenario.plan).is_some() || of_ranks {
+        // Megatron-LM's loss over tensor ranks is that of a part of the vocabulary each, without a word.
+        let without_a_word = field == Field::Loss && target == PlanTarget::Megatron;
+        if field.idle_in(&scenario.plan).is_some() || of_ranks || without_a_word {
             continue;
         }
         let (planned, found) = (before.value(field), after.value(field));

@@ -12,33 +12,19 @@ use super::draft::PlanDraft;
 use super::lacks::{AskedTool, ToolTable};
 use super::sbatch::{self, Job};
 use super::settings::ToolSettings;
+use super::target::PlanTarget;
 use super::writer::PlanWriter;
 use super::written::Written;
-use super::{accelerate, deepspeed, megatron, torchtitan, torchtune, trainer};
-
-/// Tools that plans are written for, and whose configurations are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanTarget {
-    /// torchtune's YAML.
-    Torchtune,
-    /// torchtitan's command, or the TOML of earlier versions.
-    Torchtitan,
-    /// DeepSpeed's JSON.
-    DeepSpeed,
-    /// Arguments of Hugging Face's Trainer, as YAML.
-    Trainer,
-    /// Accelerate's YAML.
-    Accelerate,
-    /// Arguments of Megatron-LM.
-    Megatron,
-    /// A job for Slurm.
-    Sbatch,
-}
+use super::{accelerate, deepspeed, megatron, table, torchtitan, torchtune, trainer};
 
 /// What is known of a tool.
 pub(crate) struct ToolSpec {
-    /// Its word of `export --to`, and what is written.
-    pub words: (&'static str, &'static str),
+    /// Its word of `export --to`.
+    pub word: &'static str,
+    /// What is written, in a list of tools.
+    pub about: &'static str,
+    /// What is written, as the command line explains it.
+    pub help: &'static str,
     /// Its name in the files that are written.
     pub name: &'static str,
     /// How its files are read; `None` where plans are only written.
@@ -47,8 +33,8 @@ pub(crate) struct ToolSpec {
     pub versions: &'static [&'static str],
     /// What its file says, and what it lacks.
     pub table: &'static ToolTable,
-    /// Writes a plan for a version.
-    pub write: fn(&'static str, &mut PlanWriter<'_>, &Job<'_>) -> Written,
+    /// Writes a plan.
+    pub write: fn(&mut PlanWriter<'_>, &Job<'_>) -> Written,
 }
 
 /// How a tool's files are read.
@@ -70,66 +56,12 @@ pub(crate) struct Beside {
     pub launched: bool,
 }
 
-/// All tools, in the order of their names above, in which a file is asked whose it is: of the Trainer before Accelerate, since
-/// its `fsdp_config` may have Accelerate's names.
-static TOOLS: [ToolSpec; 7] = [
+/// All tools, in the order of [`PlanTarget::ALL`].
+static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
     ToolSpec {
-        words: ("torchtune", "YAML for tune run"),
-        name: "torchtune",
-        reads: Some(ReadTool {
-            name: "torchtune",
-            is_of: Some(torchtune::is_of),
-            read: |settings, _, draft| torchtune::read(settings, draft),
-        }),
-        versions: torchtune::VERSIONS,
-        table: &torchtune::TABLE,
-        write: |_, writer, _| Written::Yaml("torchtune.yaml", torchtune::write(writer)),
-    },
-    ToolSpec {
-        words: ("torchtitan", "torchtitan's command"),
-        name: "torchtitan",
-        reads: Some(ReadTool {
-            name: "torchtitan",
-            is_of: Some(torchtitan::is_of),
-            read: |settings, _, draft| torchtitan::read(settings, draft),
-        }),
-        versions: torchtitan::VERSIONS,
-        table: &torchtitan::TABLE,
-        write: |version, writer, _| {
-            let lines = torchtitan::write(version, writer);
-            if version == "0.3.0" {
-                Written::Script("torchtitan.sh", Box::new(move |head, ranks| torchtitan::command(head, &lines, ranks)))
-            } else {
-                Written::Toml("torchtitan.toml", lines)
-            }
-        },
-    },
-    ToolSpec {
-        words: ("deepspeed", "DeepSpeed's JSON"),
-        name: "deepspeed",
-        reads: Some(ReadTool {
-            name: "DeepSpeed",
-            is_of: Some(deepspeed::is_of),
-            read: |settings, _, draft| deepspeed::read(settings, draft),
-        }),
-        versions: deepspeed::VERSIONS,
-        table: &deepspeed::TABLE,
-        write: |version, writer, _| Written::Json("deepspeed.json", deepspeed::write(version, writer)),
-    },
-    ToolSpec {
-        words: ("hf-trainer", "arguments of HF's Trainer, as YAML"),
-        name: "transformers",
-        reads: Some(ReadTool {
-            name: "HF Trainer",
-            is_of: Some(trainer::is_of),
-            read: |settings, beside, draft| trainer::read(settings, beside.deepspeed, beside.launched, draft),
-        }),
-        versions: trainer::VERSIONS,
-        table: &trainer::TABLE,
-        write: |_, writer, _| Written::Yaml("training_arguments.yaml", trainer::write(writer)),
-    },
-    ToolSpec {
-        words: ("accelerate", "YAML for accelerate launch"),
+        word: "accelerate",
+        about: "YAML for accelerate launch",
+        help: "Accelerate: a YAML for `accelerate launch --config_file`",
         name: "accelerate",
         reads: Some(ReadTool {
             name: "Accelerate",
@@ -138,10 +70,40 @@ static TOOLS: [ToolSpec; 7] = [
         }),
         versions: accelerate::VERSIONS,
         table: &accelerate::TABLE,
-        write: |_, writer, _| Written::Yaml("accelerate.yaml", accelerate::write(writer)),
+        write: |writer, _| Written::Yaml("accelerate.yaml", accelerate::write(writer)),
     },
     ToolSpec {
-        words: ("megatron", "a script of Megatron-LM's arguments"),
+        word: "hf-trainer",
+        about: "arguments of HF's Trainer, as YAML",
+        help: "Hugging Face's Trainer: its arguments as YAML",
+        name: "transformers",
+        reads: Some(ReadTool {
+            name: "HF Trainer",
+            is_of: Some(trainer::is_of),
+            read: |settings, beside, draft| trainer::read(settings, beside.deepspeed, beside.launched, draft),
+        }),
+        versions: trainer::VERSIONS,
+        table: &trainer::TABLE,
+        write: |writer, _| Written::Yaml("training_arguments.yaml", trainer::write(writer)),
+    },
+    ToolSpec {
+        word: "deepspeed",
+        about: "DeepSpeed's JSON",
+        help: "`DeepSpeed`: its JSON",
+        name: "deepspeed",
+        reads: Some(ReadTool {
+            name: "DeepSpeed",
+            is_of: Some(deepspeed::is_of),
+            read: |settings, _, draft| deepspeed::read(settings, draft),
+        }),
+        versions: deepspeed::VERSIONS,
+        table: &deepspeed::TABLE,
+        write: |writer, _| Written::Json("deepspeed.json", table::write(deepspeed::KEYS, writer)),
+    },
+    ToolSpec {
+        word: "megatron",
+        about: "a script of Megatron-LM's arguments",
+        help: "Megatron-LM: its arguments, in a shell script",
         name: "Megatron-LM core",
         reads: Some(ReadTool {
             name: "Megatron-LM arguments",
@@ -150,19 +112,55 @@ static TOOLS: [ToolSpec; 7] = [
         }),
         versions: megatron::VERSIONS,
         table: &megatron::TABLE,
-        write: |_, writer, _| {
-            let (lines, environment) = megatron::write(writer);
-            let text = move |head: &_, ranks: &_| megatron::text(head, &lines, environment, ranks);
-            Written::Script("megatron.sh", Box::new(text))
+        write: |writer, _| {
+            let lines = megatron::write(writer);
+            Written::Script("megatron.sh", Box::new(move |head, ranks| megatron::text(head, &lines, ranks)))
         },
     },
     ToolSpec {
-        words: ("sbatch", "a job for Slurm"),
+        word: "torchtitan",
+        about: "torchtitan's command",
+        help: "torchtitan: its command, or the TOML of 0.2.2",
+        name: "torchtitan",
+        reads: Some(ReadTool {
+            name: "torchtitan",
+            is_of: Some(torchtitan::is_of),
+            read: |settings, _, draft| torchtitan::read(settings, draft),
+        }),
+        versions: torchtitan::VERSIONS,
+        table: &torchtitan::TABLE,
+        write: |writer, _| {
+            let lines = torchtitan::write(writer);
+            if writer.version == "0.3.0" {
+                Written::Script("torchtitan.sh", Box::new(move |head, ranks| torchtitan::command(head, &lines, ranks)))
+            } else {
+                Written::Toml("torchtitan.toml", lines)
+            }
+        },
+    },
+    ToolSpec {
+        word: "torchtune",
+        about: "YAML for tune run",
+        help: "torchtune: its configuration as YAML, for `tune run`",
+        name: "torchtune",
+        reads: Some(ReadTool {
+            name: "torchtune",
+            is_of: Some(torchtune::is_of),
+            read: |settings, _, draft| torchtune::read(settings, draft),
+        }),
+        versions: torchtune::VERSIONS,
+        table: &torchtune::TABLE,
+        write: |writer, _| Written::Yaml("torchtune.yaml", torchtune::write(writer)),
+    },
+    ToolSpec {
+        word: "sbatch",
+        about: "a job for Slurm",
+        help: "Slurm: a job that trains, or the job array of a sweep (--sweep)",
         name: "Slurm",
         reads: None,
         versions: sbatch::VERSIONS,
         table: &sbatch::TABLE,
-        write: |_, writer, job| {
+        write: |writer, job| {
             sbatch::say(writer, job);
             Written::Job
         },
@@ -177,21 +175,28 @@ static RUNS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
 });
 
 impl PlanTarget {
-    /// Those that start training, in the order of `export --to`.
-    pub(crate) const LAUNCHERS: [Self; 6] =
-        [Self::Accelerate, Self::Trainer, Self::DeepSpeed, Self::Megatron, Self::Torchtitan, Self::Torchtune];
+    /// Those whose files are read: they start training.
+    pub(crate) fn launchers() -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL.into_iter().filter(|tool| tool.spec().reads.is_some())
+    }
 
     /// What is known of it.
     pub(crate) fn spec(self) -> &'static ToolSpec {
         &TOOLS[self as usize]
     }
 
-    /// The tool whose settings these are, if a file of them tells.
+    /// The tool whose settings these are, if a file of them tells. The Trainer is asked before Accelerate, since its
+    /// `fsdp_config` may have Accelerate's names.
     pub(crate) fn of_settings(settings: &ToolSettings) -> Option<Self> {
-        let all = [Self::Torchtune, Self::Torchtitan, Self::DeepSpeed, Self::Trainer, Self::Accelerate];
-        let is_of =
-            |tool: &Self| tool.spec().reads.as_ref().and_then(|reads| reads.is_of).is_some_and(|it| it(settings));
-        all.into_iter().find(is_of)
+        let is_of = |tool: &Self| tool.spec().reads.as_ref()?.is_of.map(|is_of| is_of(settings));
+        Self::launchers().rev().find(|tool| is_of(tool) == Some(true))
+    }
+
+    /// The tools whose files are read, in a sentence.
+    pub(crate) fn known() -> String {
+        let names = Self::launchers().map(|tool| tool.read_name().trim_end_matches(" arguments"));
+        let names: Vec<&str> = names.collect();
+        names.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
     }
 
     /// The tool's name.

@@ -1,30 +1,35 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, that of 2024 by its old names, and its command.
 
 mod command;
-mod write;
+mod ranks;
 
-use crate::torchtitan::MODELS;
-use shardscope_engine::plan::{
-    Compile, Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
-};
+use shardscope_engine::model::Model;
+use shardscope_engine::plan::{Compile, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::context;
+use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::draft::PlanDraft;
+use super::lacks::ToolTable;
 use super::settings::ToolSettings;
-use super::table::{self, OFF, OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words};
-use super::{harmless, launcher, programs};
+use super::table::{
+    self, Codec, OFF, OFFLOADED, SWITCH, ToolKey, codec, compiled, left_to, nothing, number, only, words,
+};
+use super::writer::{Line, PlanWriter};
+use super::{harmless, launcher, loss, programs};
+use crate::torchtitan::{MODELS, TitanModel};
+
+use command::configured;
 
 pub use command::{SCRIPT, command, is_started, of_command};
 
-pub(crate) use write::{TABLE, VERSIONS};
-
-pub use write::write;
-
 /// What the sections of 2025 say.
 const KEYS: &[ToolKey] = &[
+    codec(&MODEL),
     number("training.seq_len", Field::Sequence),
     number(TENSOR, Field::Tensor),
     number(CONTEXT, Field::Context),
+    words("parallelism.context_parallel_rotate_method", Field::ContextKind, context::ROTATED),
     number(PIPELINE, Field::Pipeline),
     words(
         "parallelism.pipeline_parallel_schedule",
@@ -44,8 +49,6 @@ const KEYS: &[ToolKey] = &[
     ),
     number("parallelism.expert_parallel_degree", Field::Experts),
     number("parallelism.expert_tensor_parallel_degree", Field::ExpertTensor),
-    only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
-    only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
     words(
         "training.dtype",
         Field::MasterWeights,
@@ -54,16 +57,28 @@ const KEYS: &[ToolKey] = &[
             ("bfloat16", Value::Word(MasterWeights::None.to_word())),
         ],
     ),
-    only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
-    only("fault_tolerance.enable", OFF, "give the plan of one replica"),
     words(
         "training.mixed_precision_reduce",
         Field::GradientFormat,
         // The one that `Training.mixed_precision_reduce` takes.
         &[("float32", Value::Word(GradientFormat::Fp32.to_word()))],
     ),
-    compiled("training.compile", OFF),
-    compiled(COMPILE, OFF),
+    words("parallelism.enable_async_tensor_parallel", Field::TensorOverlap, SWITCH),
+    codec(&PRECISION),
+    codec(&COMPILED),
+    codec(&ranks::MESH),
+    codec(&ranks::BATCH),
+    codec(&ranks::STAGES),
+    codec(&RECOMPUTE),
+    left_to("the launcher's", &[Field::Devices]),
+];
+
+/// What no plan says, and what changes nothing.
+const OTHERS: &[ToolKey] = &[
+    only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
+    only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
+    only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
+    only("fault_tolerance.enable", OFF, "give the plan of one replica"),
     nothing("compile.*", "by what it is compiled changes no size"),
     only("parallelism.pipeline_parallel_schedule_csv", OFF, "name one of torchtitan's schedules"),
     only(
@@ -72,10 +87,7 @@ const KEYS: &[ToolKey] = &[
         "a plan hides experts' exchanges by --ep-overlap",
     ),
     nothing("parallelism.expert_parallel_comm_backend", "experts are not split that way"),
-    nothing("parallelism.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
     nothing("parallelism.context_parallel_load_balancer", "a plan's ranks have equal shares"),
-    nothing("experimental.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
-    words("parallelism.enable_async_tensor_parallel", Field::TensorOverlap, SWITCH),
     only("experimental.enable_compiled_autograd", OFF, "a plan gathers as FSDP2 does"),
     only("activation_checkpoint.memory_budget", OFF, "say what is computed again by --recompute"),
     only("float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
@@ -90,10 +102,24 @@ const KEYS: &[ToolKey] = &[
     only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
     nothing("debug.*", "it is off"),
     nothing(EAGER, "a plan says by --cuda-graphs what they replay"),
-    only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
+    words(
+        "parallelism.disable_loss_parallel",
+        Field::Loss,
+        &[("true", loss::OF_WHOLE_LOGITS), ("false", loss::OF_STACK)],
+    ),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
+
+/// What its file says, and what torchtitan does otherwise.
+pub(crate) const TABLE: ToolTable = ToolTable {
+    keys: &[KEYS],
+    others: OTHERS,
+    deviations: &[ONE_EXTENT, WEIGHTS_TOO, WHOLE_CONTEXT, SUMS_EACH, ALIKE],
+};
+
+/// Versions that [`write()`] is for, the newest first.
+pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
 const COMPILE: &str = "compile.enable";
 const EAGER: &str = "training.disable_cuda_graphs";
@@ -116,7 +142,8 @@ const OPTION: &str = "activation_checkpoint.selective_ac_option";
 const FLOAT: &str = "training.mixed_precision_param";
 
 /// What the names of 2024 became.
-const RENAMED: [(&str, &str); 10] = [
+const RENAMED: [(&str, &str); 11] = [
+    ("experimental.context_parallel_rotate_method", "parallelism.context_parallel_rotate_method"),
     ("experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
     ("training.batch_size", LOCAL),
     ("training.data_parallel_degree", SHARD),
@@ -144,15 +171,9 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
         draft.read(Field::Devices, &devices.text, &devices.place);
     }
     rename(settings, draft);
-    read_model(settings, draft);
-    read_precision(settings, draft);
-    read_recompute(settings, draft);
-    read_compile(settings, draft);
     table::read(KEYS, settings, draft);
-    read_mesh(settings, draft);
-    read_stages(settings, draft);
-    read_batch(settings, draft);
-    let settings = table::left(harmless::TORCHTITAN, std::mem::take(settings), draft);
+    table::read(OTHERS, settings, draft);
+    let settings = table::without_effect(harmless::TORCHTITAN, std::mem::take(settings), draft);
     table::leave(harmless::LAUNCHER, settings, draft);
     draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
@@ -175,6 +196,18 @@ fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+/// The model, by name and flavour, or by the configuration of 0.3 with what a plan says otherwise.
+const MODEL: Codec = Codec::new(&[], read_model, write_model).losing(&[Deviation::sentence(
+    Field::Model,
+    |asked, _| flavor(&asked.job.model).is_none(),
+    |asked, version| format!("torchtitan {version} has no model of the shape of '{}'", asked.job.model.id),
+)
+.alone()
+.refused(|| {
+    let known: Vec<&str> = MODELS.iter().filter(|model| model.exported).map(|model| model.preset).collect();
+    format!("choose one of {}", known.join(", "))
+})]);
+
 fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
@@ -185,9 +218,83 @@ fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+fn write_model(writer: &mut PlanWriter) -> Vec<Line> {
+    let Some(model) = flavor(&writer.scenario.model) else { return Vec::new() };
+    if writer.version != "0.3.0" {
+        return vec![Line::new("model.name", model.name), Line::new("model.flavor", model.flavor)];
+    }
+    let config = config(model);
+    let other = [
+        (TENSOR, writer.layout.tensor == 1, Line::new(TENSOR, 1)),
+        (COMPILE, writer.plan().compile == Compile::Off, Line::new("compile.no-enable", true)),
+    ];
+    let other = other.into_iter().filter(|(name, differs, _)| *differs && configured(&config, name).is_some());
+    let named = [Line::new("module", model.name), Line::new("config", config.as_str())];
+    named.into_iter().chain(other.map(|(.., line)| line)).collect()
+}
+
+/// Its name and flavour of a model.
+fn flavor(model: &Model) -> Option<&'static TitanModel> {
+    MODELS.iter().find(|known| known.exported && known.preset == model.id)
+}
+
+/// The configuration of a model in 0.3.
+fn config(model: &TitanModel) -> String {
+    format!("{}_{}", model.name, model.flavor.to_lowercase())
+}
+
+/// The same, where it computes in fp8.
+fn config_in_fp8(model: &Model, version: &str) -> Option<String> {
+    let config = flavor(model).filter(|_| version == "0.3.0").map(config)?;
+    configured(&config, CONVERTERS).map(|_| config)
+}
+
 /// The setting that says how fp8 is scaled, and its word for one scale of the tensor at hand.
 const FP8_RECIPE: &str = "quantize.linear.float8.recipe_name";
 const TENSORWISE: &str = "tensorwise";
+
+/// The format of products: 0.3 has fp8 in the configuration's function.
+const PRECISION: Codec = Codec::new(&[Field::Precision], read_precision, |writer| {
+    let precision = writer.plan().precision;
+    let format = if precision == Precision::Fp32 { "float32" } else { "bfloat16" };
+    let converter = match precision {
+        _ if writer.version == "0.3.0" => None,
+        Precision::Fp8 | Precision::Fp8Current => Some("quantize.linear.float8"),
+        Precision::Mxfp8 => Some("quantize.linear.mx"),
+        _ => None,
+    };
+    let mut lines = vec![Line::new(FLOAT, format)];
+    lines.extend(converter.map(|converter| Line::new(CONVERTERS, vec![converter])));
+    let scaled = converter.filter(|_| precision == Precision::Fp8Current);
+    lines.extend(scaled.map(|_| Line::new(FP8_RECIPE, TENSORWISE)));
+    lines
+})
+.losing(&[
+    Deviation::instead_of(
+        Field::Precision,
+        |asked, version| asked.plan().precision != Precision::Fp8 && config_in_fp8(&asked.job.model, version).is_some(),
+        |asked, version| format!("{} computes in fp8", config_in_fp8(&asked.job.model, version).unwrap_or_default()),
+    )
+    .alone(),
+    Deviation::instead(
+        Field::Precision,
+        |asked, version| {
+            let in_bf16 = version == "0.3.0" && config_in_fp8(&asked.job.model, version).is_none();
+            in_bf16 && asked.plan().precision.is_low()
+        },
+        "another config function switches fp8 on",
+    )
+    .alone(),
+    Deviation::instead(
+        Field::Precision,
+        |asked, version| {
+            let has = matches!(asked.plan().precision, Precision::Fp8 | Precision::Fp8Current | Precision::Mxfp8);
+            version != "0.3.0" && asked.plan().precision.is_low() && !has
+        },
+        "torchtitan scales fp8 by the tensor at hand, or in blocks as mxfp8",
+    )
+    .alone(),
+]);
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let converters = settings.take(CONVERTERS).filter(|it| it.text.contains("float8") || it.text.contains("mx"));
@@ -215,7 +322,29 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// What is compiled: of the two components the loss alone is no plan's.
-fn read_compile(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+const COMPILED: Codec = Codec::new(
+    &[Field::Compile],
+    |settings, draft| {
+        read_components(settings, draft);
+        table::read(&[compiled("training.compile", OFF), compiled(COMPILE, OFF)], settings, draft);
+    },
+    |writer| {
+        let components = match writer.plan().compile {
+            Compile::Off => return Vec::new(),
+            Compile::Layer => vec!["model"],
+            Compile::On => vec!["model", "loss"],
+        };
+        vec![Line::new(COMPILE, true), Line::new(COMPONENTS, components)]
+    },
+)
+.losing(&[Deviation::instead(
+    Field::TensorOverlap,
+    |asked, _| asked.plan().tensor_overlap && asked.plan().compile == Compile::Off,
+    "it is compiled code whose collectives run beside the products",
+)])
+.named(&["training.compile", COMPILE]);
+
+fn read_components(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(components) = settings.take(COMPONENTS) else { return };
     let has = |name: &str| components.text.contains(name);
     match (has("model"), has("loss")) {
@@ -228,6 +357,13 @@ fn read_compile(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         (false, _) => draft.cannot(&components, "leaves layers as they are", "compile the model too, or nothing"),
     }
 }
+
+/// What is computed again: by operators where nothing else is said, or every so many layers.
+const RECOMPUTE: Codec = Codec::new(&[Field::Recompute], read_recompute, |writer| {
+    let by_operators = writer.version != "0.3.0" && writer.plan().recompute == Recompute::Selective;
+    let mode = writer.line(MODE, Field::Recompute);
+    mode.into_iter().chain(by_operators.then(|| Line::new(OPTION, "op"))).collect()
+});
 
 fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let option = settings.take(OPTION);
@@ -249,109 +385,13 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The mesh: shards lie over the ranks of the shard degree and of context parallelism.
-fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let [replicate, shard] = [REPLICATE, SHARD].map(|name| settings.take(name));
-    let place = [&shard, &replicate].into_iter().flatten().next().map(|setting| setting.place.clone());
-    let place = place.unwrap_or_else(|| format!("{}: no {SHARD}", settings.file));
-    let replicas = replicate.and_then(|setting| setting.text.parse().ok()).unwrap_or(1_u32).max(1);
-    // -1 is what the other degrees leave.
-    let own = shard.and_then(|setting| setting.text.parse::<i64>().ok()).and_then(|degree| u32::try_from(degree).ok());
-    // 64 devices of 8 tensor ranks with replicate 2 leave a degree of 64 / 8 / 2 = 4.
-    let all = draft.data_ranks();
-    let rest = all.filter(|all| all.is_multiple_of(replicas)).map(|all| all / replicas);
-    let inner = [Field::Tensor, Field::Context, Field::Pipeline].map(|field| draft.ranks(field));
-    let Some(degree) = own.or(rest).filter(|degree| *degree > 0) else {
-        return draft.ask(
-            Field::Devices,
-            &place,
-            "the degree of sharding is what the devices leave, and no file counts them",
-        );
-    };
-    let product =
-        inner.iter().chain([&replicas, &degree]).try_fold(1_u32, |product, ranks| product.checked_mul(*ranks));
-    match (draft.devices(), product) {
-        (None, Some(product)) => {
-            draft.take(Field::Devices, product, &format!("{place}, with the other degrees"));
-        }
-        (Some(devices), product) if product != Some(devices) => {
-            let product = product.map_or("more than can be counted".to_owned(), |product| product.to_string());
-            draft.contradict(&place, format!("the degrees come to {product} devices, not {devices}"));
-        }
-        (_, None) => draft.refuse(&place, "the degrees come to more than can be counted", Field::Devices),
-        (Some(_), Some(_)) => {}
+/// The lines of its file or of its command; none where it has no such model.
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    if flavor(&writer.scenario.model).is_none() {
+        return Vec::new();
     }
-    let over = degree.saturating_mul(inner[1]);
-    match (over, replicas) {
-        (1, _) => draft.shard(None, None, &place),
-        (_, 1) => draft.shard(Some(Sharded::Weights), None, &place),
-        _ => draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), &place),
-    }
-    let reshard = settings.take(RESHARD);
-    let place = reshard.as_ref().map_or_else(|| place.clone(), |setting| setting.place.clone());
-    match reshard.as_ref().map_or("default", |setting| setting.text.as_str()) {
-        "always" => draft.take(Field::Reshard, true, &place),
-        "never" => draft.take(Field::Reshard, false, &place),
-        // With a pipeline the weights are kept, so that each micro-batch need not gather them again.
-        "default" if inner[2] > 1 => draft.take(Field::Reshard, false, &format!("{place}, default with a pipeline")),
-        "default" => {}
-        other => draft.refuse(&place, format!("'{other}' is none of default, always and never"), Field::Reshard),
-    }
-}
-
-/// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
-fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    if draft.ranks(Field::Pipeline) > 1 {
-        draft.assume(Field::Schedule, Schedule::OneForwardOneBackward, DEFAULT);
-    }
-    let Some(per_stage) = settings.take(PER_STAGE) else {
-        let schedule = draft.value(Field::Schedule).and_then(Value::get::<Schedule>);
-        let loops = schedule.is_some_and(|schedule| schedule.rules().virtual_stages);
-        if loops && draft.ranks(Field::Pipeline) > 1 {
-            draft.assume(Field::StagesPerRank, 2_u32, DEFAULT);
-        }
-        return;
-    };
-    draft.layers_per_stage =
-        per_stage.text.parse().ok().filter(|layers| *layers > 0).map(|layers| (layers, per_stage.place.clone()));
-    if draft.layers_per_stage.is_none() {
-        draft.refuse(&per_stage.place, format!("'{}' is no count of layers", per_stage.text), Field::StagesPerRank);
-    }
-}
-
-/// A rank's batch is one micro-batch, or what a pipeline cuts into some.
-fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let [local, global, micro] = [LOCAL, GLOBAL, MICRO].map(|name| settings.take(name));
-    let (batch, place) = match &local {
-        Some(local) => (local.text.clone(), local.place.clone()),
-        None => ("8".to_owned(), DEFAULT.to_owned()),
-    };
-    let all = global.filter(|global| global.text.parse::<u32>().is_ok_and(|count| count > 0));
-    let Ok(count) = batch.parse::<u32>() else {
-        return draft.refuse(&place, format!("'{batch}' is no count of sequences"), Field::MicroBatch);
-    };
-    if draft.ranks(Field::Pipeline) == 1 {
-        if local.is_some() {
-            draft.take(Field::MicroBatch, count, &place);
-        } else {
-            draft.assume(Field::MicroBatch, count, &place);
-        }
-        match all {
-            Some(all) => draft.read(Field::GlobalBatch, &all.text, &all.place),
-            None => draft.take(Field::Accumulate, 1_u32, &format!("{}: no {GLOBAL}", settings.file)),
-        }
-        return;
-    }
-    let size = micro.as_ref().and_then(|micro| micro.text.parse().ok()).unwrap_or(1_u32);
-    if size == 0 || !count.is_multiple_of(size) {
-        return draft.refuse(&place, format!("micro-batches of {size} do not divide '{count}'"), Field::MicroBatch);
-    }
-    draft.take(Field::MicroBatch, size, micro.as_ref().map_or(DEFAULT, |micro| &micro.place));
-    draft.take(Field::Accumulate, count / size, &place);
-    if let (Some(all), Some(ranks)) = (all, draft.data_ranks())
-        && all.text.parse() != Ok(u64::from(count) * u64::from(ranks))
-    {
-        let fix = format!("write {LOCAL} into both, or leave it out: a plan runs one pipeline over the whole batch");
-        draft.cannot(&all, "repeats the whole pipeline for one step, which a plan cannot say", &fix);
-    }
+    let mut lines = table::write(KEYS, writer);
+    // 0.3 has the optimizer in the configuration's function.
+    lines.retain(|line| writer.version != "0.3.0" || !line.name.starts_with("optimizer."));
+    lines
 }

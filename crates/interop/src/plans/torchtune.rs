@@ -5,30 +5,46 @@
 
 use shardscope_engine::model::Model;
 use shardscope_engine::plan::{
-    Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, Moments, Offload, Optimizer, Plan, Precision, Recompute,
-    Sharded, TrainMethod,
+    BesideModel, Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, LossKind, Moments, Optimizer, Plan,
+    PostMethod, Precision, Recompute, Sharded, TrainMethod,
 };
 use shardscope_engine::scenario::{Field, Value};
 
-use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone};
+use super::accelerate::{NO_CHECKPOINTS, is_optimizer_alone, moves_checkpoints, read_offload};
+use super::context;
+use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO, WHOLE_CONTEXT};
 use super::draft::PlanDraft;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO, WHOLE_CONTEXT};
+use super::lacks::ToolTable;
 use super::settings::ToolSettings;
-use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, optimizers, words};
+use super::table::{
+    self, CHECKPOINTING, Codec, OFF, SWITCH, ToolKey, codec, compiled, left_to, nothing, number, only, optimizers,
+    words,
+};
 use super::words::assigned;
 use super::writer::{Line, PlanWriter};
-use super::{harmless, launcher, programs};
+use super::{harmless, launcher, loss, programs};
 
 /// What recipes of several methods say alike.
 const KEYS: &[ToolKey] = &[
+    codec(&MODEL),
     number("batch_size", Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
     number(SEQUENCE, Field::Sequence),
     number("epochs", Field::Epochs),
     number("tensor_parallel_dim", Field::Tensor),
     number("context_parallel_dim", Field::Context),
+    words("context_parallel_rotate_method", Field::ContextKind, context::ROTATED),
     words("enable_activation_checkpointing", Field::Recompute, CHECKPOINTING),
-    words(RESHARD, Field::Reshard, SWITCH),
+    codec(&RESHARDED),
+    words(
+        LOSS,
+        Field::Loss,
+        &[
+            ("torchtune.modules.loss.LinearCrossEntropyLoss", loss::IN_CHUNKS),
+            ("torchtune.modules.loss.CEWithChunkedOutputLoss", loss::IN_CHUNKS),
+            ("torch.nn.CrossEntropyLoss", loss::OF_WHOLE_LOGITS),
+        ],
+    ),
     optimizers(
         OPTIMIZER,
         &[
@@ -36,15 +52,26 @@ const KEYS: &[ToolKey] = &[
             ("torch.optim.Adam", Optimizer::Adam, false),
             ("bitsandbytes.optim.PagedAdamW", Optimizer::Adam, true),
             ("bitsandbytes.optim.PagedAdamW8bit", Optimizer::Adam8bit, true),
-            ("bitsandbytes.optim.AdamW8bit", Optimizer::Adam8bit, false),
+            // The first is written: torchao's takes the shards of FSDP2 (torchao/optim/adam.py), bitsandbytes' whole tensors alone.
             ("torchao.optim.AdamW8bit", Optimizer::Adam8bit, false),
+            ("bitsandbytes.optim.AdamW8bit", Optimizer::Adam8bit, false),
         ],
     ),
-    compiled("compile", OFF),
+    codec(&PRECISION),
+    codec(&OFFLOAD),
+    codec(&COMPILED),
+    codec(&MESH),
+    left_to("micro-batch, accumulation and devices say it", &[Field::GlobalBatch]),
+    left_to("`tune run --nproc_per_node`", &[Field::Devices]),
+];
+
+/// What no plan says, and what changes nothing.
+const OTHERS: &[ToolKey] = &[
     nothing("optimizer.*", "rates of learning change no size"),
     only("optimizer_in_bwd", OFF, "a plan updates at the end of the step"),
     only("enable_fp8_training", OFF, "say the recipe by --precision, and switch it off"),
     nothing("fp8_recipe_name", "nothing is trained in fp8"),
+    codec(&SELECTIVE),
     only("ac_mode", &["full", "none"], "say what is computed again by --recompute, and leave it out"),
     only("quantizer*", OFF, ALONE),
     only("teacher_model*", OFF, ALONE),
@@ -58,17 +85,87 @@ const KEYS: &[ToolKey] = &[
     only("teacher*", &[], ALONE),
     only("ppo*", &[], ALONE),
     nothing("dataloader.*", "where data come from is no part of a step"),
-    nothing("loss*", "the stack computes it in chunks"),
+    only("loss.num_output_chunks", &["8"], "say the tokens of a chunk by --loss-chunk, and leave it out"),
+    nothing("loss*", "which tokens count changes no size"),
     nothing("custom_sharded_layers", "a plan gathers embedding and head by themselves"),
     nothing("memory_efficient_fsdp_wrap", "a plan gathers embedding and head by themselves"),
     nothing("tensor_parallel_plan*", "a plan cuts every matrix"),
-    nothing("context_parallel_rotate_method", "a plan's ring moves as many bytes"),
     nothing("dataset.packed", "every sequence is taken to be as long as the longest"),
     only("resize_token_embeddings", OFF, "give the model's shape by --model"),
 ];
 
+/// Whether weights are gathered again for backward; those that lie with a sharded optimizer are gathered once.
+const RESHARDED: Codec = Codec::new(
+    &[Field::Reshard],
+    |settings, draft| table::read(AGAIN, settings, draft),
+    |writer| match writer.asked.fsdp2_shards().first {
+        Some(Sharded::Gradients | Sharded::Optimizer) => vec![Line::new(RESHARD, false)],
+        Some(Sharded::Weights) | None => table::write(AGAIN, writer),
+    },
+)
+.named(&[RESHARD]);
+
+const AGAIN: &[ToolKey] = &[words(RESHARD, Field::Reshard, SWITCH)];
+
+/// Every so many layers computed again (`apply_selective_activation_checkpointing` of
+/// `torchtune/training/activation_checkpointing.py`); by operators is another way.
+const SELECTIVE: Codec = Codec::new(
+    &[],
+    |settings, draft| {
+        if settings.text("ac_mode") != Some("selective") {
+            return;
+        }
+        let Some(every) = settings.count("ac_option") else { return };
+        if let (Some(mode), Some(option)) = (settings.take("ac_mode"), settings.take("ac_option")) {
+            let share = if every == 1 { Recompute::Full } else { Recompute::Share(1.0 / f64::from(every)) };
+            draft.take(Field::Recompute, share, &format!("{} = {}", mode.place, option.text));
+        }
+    },
+    |_| Vec::new(),
+);
+
+/// Losses of pairs of answers (`torchtune/rlhf/loss/dpo.py`), with the method that a plan has.
+const PREFERENCES: [(&str, PostMethod); 3] =
+    [("DPOLoss", PostMethod::Dpo), ("RSOLoss", PostMethod::Dpo), ("SimPOLoss", PostMethod::Orpo)];
+
+/// The teacher of a recipe that distils (`recipes/knowledge_distillation_distributed.py`), by its builder.
+fn read_teacher(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(teacher) = settings.take("teacher_model._component_") else { return };
+    let name = teacher.text.rsplit('.').next().unwrap_or_default();
+    draft.take(Field::Method, PostMethod::Distill, &teacher.place);
+    match MODELS.iter().find(|(_, known, _)| *known == name) {
+        Some((.., preset)) => draft.read(Field::Teacher, preset, &teacher.place),
+        None => draft.ask(Field::Teacher, &teacher.place, format!("'{name}' is no preset")),
+    }
+    for setting in settings.take_all("teacher_checkpointer*") {
+        draft.report.ignore(&setting.place, "loading is no part of a step");
+    }
+    for setting in settings.take_all("kd_*") {
+        draft.report.ignore(&setting.place, "which losses are added changes no size");
+    }
+}
+
+/// The method of a recipe whose loss is of pairs, of whole logits (`recipes/lora_dpo_distributed.py`), with the copy of the model
+/// that it compares with where all weights are trained (`recipes/full_dpo_distributed.py`).
+fn read_method(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let component = settings.text(LOSS).and_then(|loss| loss.strip_prefix("torchtune.rlhf.loss."));
+    let Some(method) = component.and_then(|loss| PREFERENCES.iter().find(|(name, _)| *name == loss)) else { return };
+    let Some(loss) = settings.take(LOSS) else { return };
+    draft.take(Field::Method, method.1, &loss.place);
+    draft.take(Field::Loss, LossKind::Whole, &loss.place);
+    for copy in settings.take_all("ref_checkpointer*") {
+        if draft.value(Field::Reference).is_some() {
+            draft.report.ignore(&copy.place, "loading is no part of a step");
+        } else {
+            draft.take(Field::Reference, BesideModel::Resident, &copy.place);
+        }
+    }
+}
+
+const LOSS: &str = "loss._component_";
+
 /// What stands in the model's section beside its component.
-const MODEL: &[ToolKey] = &[
+const OF_MODEL: &[ToolKey] = &[
     nothing("model.lora_alpha", "how adapters are scaled changes no size"),
     nothing("model.lora_dropout", "how adapters are scaled changes no size"),
     only("model.apply_lora_to_output", OFF, "a plan has adapters in layers alone"),
@@ -162,39 +259,98 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     if let Some(devices) = settings.take(launcher::DEVICES) {
         draft.read(Field::Devices, &devices.text, &devices.place);
     }
-    read_precision(settings, draft);
-    read_model(settings, draft);
-    read_offload(settings, draft);
-    // Some recipes have the components of compiled code one by one.
-    for part in ["compile.model", "compile.loss"] {
-        if let Some(setting) = settings.take(part) {
-            settings.put("compile", &setting.text, part);
-        }
-    }
+    read_method(settings, draft);
+    read_teacher(settings, draft);
     table::read(KEYS, settings, draft);
-    read_mesh(settings, draft);
+    table::read(OTHERS, settings, draft);
     programs::TORCHTUNE.assume_defaults(draft);
-    let settings = table::left(harmless::TORCHTUNE, std::mem::take(settings), draft);
+    let settings = table::without_effect(harmless::TORCHTUNE, std::mem::take(settings), draft);
     table::leave(harmless::LAUNCHER, settings, draft);
 }
 
 /// Weights, gradients and moments all have one format: in 16 bits there is no copy of more.
-fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let Some(dtype) = settings.take(DTYPE) else { return };
-    match dtype.text.as_str() {
-        "bf16" => {
-            draft.take(Field::Precision, Precision::Bf16, &dtype.place);
-            draft.keep_16_bits(&dtype.place);
+const PRECISION: Codec = Codec::new(
+    &[Field::Precision, Field::MasterWeights, Field::Moments],
+    |settings, draft| {
+        let Some(dtype) = settings.take(DTYPE) else { return };
+        match dtype.text.as_str() {
+            "bf16" => {
+                draft.take(Field::Precision, Precision::Bf16, &dtype.place);
+                draft.keep_16_bits(&dtype.place);
+            }
+            "fp32" => draft.take(Field::Precision, Precision::Fp32, &dtype.place),
+            other => draft.refuse(&dtype.place, format!("'{other}' is neither bf16 nor fp32"), Field::Precision),
         }
-        "fp32" => draft.take(Field::Precision, Precision::Fp32, &dtype.place),
-        other => draft.refuse(&dtype.place, format!("'{other}' is neither bf16 nor fp32"), Field::Precision),
-    }
-}
+    },
+    |writer| {
+        let format = if writer.plan().precision == Precision::Fp32 { "fp32" } else { "bf16" };
+        vec![Line::new(DTYPE, format)]
+    },
+)
+.losing(&[
+    Deviation::instead(
+        Field::Precision,
+        |asked, _| !matches!(asked.plan().precision, Precision::Fp32 | Precision::Bf16),
+        "its recipes train in bf16 or fp32",
+    )
+    .alone(),
+    Deviation::sentence(
+        Field::MasterWeights,
+        |asked, _| asked.plan().copies_weights(),
+        |_, _| "master weights in fp32: it updates weights of 16 bits as they are".to_owned(),
+    ),
+    Deviation::sentence(
+        Field::Moments,
+        |asked, _| {
+            let Plan { moments, precision, optimizer, .. } = *asked.plan();
+            let own = if precision == Precision::Fp32 { Moments::Fp32 } else { Moments::Bf16 };
+            moments != own && optimizer != Optimizer::Adam8bit
+        },
+        |asked, _| format!("moments {}: they have the format of the weights", asked.plan().moments),
+    ),
+]);
+
+/// The builder of the model, which says what is trained, and the matrices that have adapters.
+const MODEL: Codec =
+    Codec::new(&[Field::Train, Field::FrozenFormat, Field::LoraTargets, Field::LoraRank], read_model, write_model)
+        .losing(&[
+            Deviation::sentence(
+                Field::Model,
+                |asked, _| builder(&asked.job.model).is_none(),
+                |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
+            )
+            .alone()
+            .refused(|| {
+                let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
+                known.dedup();
+                format!("choose one of {}", known.join(", "))
+            }),
+            Deviation::instead(
+                Field::FrozenFormat,
+                |asked, _| {
+                    let tuning = asked.plan().tuning;
+                    tuning.freezes()
+                        && matches!(tuning.frozen_format(), FrozenFormat::Fp8 | FrozenFormat::Int8 | FrozenFormat::Fp32)
+                },
+                "its weights are frozen in bf16, or in nf4",
+            ),
+            Deviation::instead(
+                Field::LoraTargets,
+                |asked, _| {
+                    let tuning = asked.plan().tuning;
+                    let mlp = OF_MLP.into_iter().filter(|target| tuning.targets.has(*target)).count();
+                    let attention = MATRICES.iter().filter(|(target, _)| tuning.targets.has(*target)).count();
+                    let whole = mlp == 0 || mlp == OF_MLP.len();
+                    tuning.freezes() && !(whole && attention + mlp == tuning.targets.modules().count())
+                },
+                "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
+            ),
+        ]);
 
 fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (rank, attention, mlp) = (settings.take(RANK), settings.take(ATTENTION), settings.take(MLP));
     let quantized = settings.take(QUANTIZED).filter(|setting| setting.text == "true");
-    table::read(MODEL, settings, draft);
+    table::read(OF_MODEL, settings, draft);
     let Some(component) = settings.take(COMPONENT) else { return };
     let builder = component.text.rsplit('.').next().unwrap_or_default();
     let (prefix, method) = METHODS.into_iter().find(|(prefix, _)| builder.starts_with(prefix)).unwrap_or(METHODS[2]);
@@ -230,22 +386,79 @@ fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.take(Field::LoraTargets, targets, &attention.place);
 }
 
-/// State and checkpoints on the host, which have a key each.
-fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let mut on = |name: &str| settings.take(name).filter(|setting| setting.text == "true");
-    let [state, checkpoints] = [on(STATE).or(on("fsdp.cpu_offload")), on(CHECKPOINTS)];
-    let offload = match (&state, &checkpoints) {
-        (None, None) => return,
-        (Some(_), None) => Offload::State,
-        (None, Some(_)) => Offload::Checkpoints,
-        (Some(_), Some(_)) => Offload::All,
-    };
-    if let Some(setting) = checkpoints.or(state) {
-        draft.take(Field::Offload, offload, &setting.place);
+fn write_model(writer: &mut PlanWriter) -> Vec<Line> {
+    let Some((module, name, _)) = builder(&writer.scenario.model) else { return Vec::new() };
+    let tuning = writer.plan().tuning;
+    let builder = |prefix: &str| Line::new(COMPONENT, format!("torchtune.models.{module}.{prefix}{name}"));
+    if !tuning.freezes() {
+        return vec![builder("")];
     }
+    let quantized = tuning.frozen_format() == FrozenFormat::Nf4;
+    let has = |target: LoraTarget| tuning.targets.has(target);
+    let attention: Vec<&str> = MATRICES.iter().filter(|(target, _)| has(*target)).map(|(_, name)| *name).collect();
+    let mlp = OF_MLP.into_iter().all(has);
+    let mut lines = vec![builder(if quantized { "qlora_" } else { "lora_" })];
+    lines.push(Line::new(ATTENTION, attention));
+    lines.push(Line::new(MLP, mlp));
+    lines.push(Line::new("model.apply_lora_to_output", false));
+    lines.extend(writer.line(RANK, Field::LoraRank));
+    lines
 }
 
-/// FSDP2's mesh: shards over what replicas, tensor and context ranks leave of the devices.
+/// State and checkpoints on the host, which have a key each.
+const OFFLOAD: Codec = Codec::new(
+    &[Field::Offload],
+    |settings, draft| read_offload(&[STATE, "fsdp.cpu_offload"], CHECKPOINTS, settings, draft),
+    |writer| {
+        let (plan, state) = (writer.plan(), Line::new(STATE, writer.plan().offload.state()));
+        vec![state, Line::new(CHECKPOINTS, moves_checkpoints(plan))]
+    },
+)
+.losing(&[
+    NO_CHECKPOINTS,
+    Deviation::instead(
+        Field::Offload,
+        |asked, _| is_optimizer_alone(asked.plan().offload),
+        "FSDP2 has all of the state on the host, or none",
+    )
+    .alone(),
+]);
+
+/// Compiled code, whose components some recipes have one by one.
+const COMPILED: Codec = Codec::new(
+    &[Field::Compile],
+    |settings, draft| {
+        for part in ["compile.model", "compile.loss"] {
+            if let Some(setting) = settings.take(part) {
+                settings.put(COMPILE, &setting.text, part);
+            }
+        }
+        table::read(&[compiled(COMPILE, OFF)], settings, draft);
+    },
+    |writer| vec![Line::new(COMPILE, writer.plan().compile != Compile::Off)],
+)
+.losing(&[Deviation::instead(
+    Field::Compile,
+    |asked, _| asked.plan().compile == Compile::Layer,
+    "the loss is compiled too",
+)
+.alone()])
+.named(&[COMPILE]);
+
+const COMPILE: &str = "compile";
+
+/// FSDP2's mesh: shards over what replicas, tensor and context ranks leave of the devices. Gradients are reduced at each
+/// micro-batch: `recipes/full_finetune_distributed.py` never puts it off.
+const MESH: Codec = Codec::new(&[Field::Reduction], read_mesh, |writer| {
+    let shards = writer.asked.fsdp2_shards();
+    vec![Line::new(REPLICATE, shards.copies), Line::new(SHARD, shards.over / writer.layout.context)]
+})
+.losing(&[Deviation::instead(
+    Field::Tensor,
+    |asked, _| asked.layout().tensor > 1 && asked.plan().tuning.freezes(),
+    "its recipe of adapters has no tensor ranks",
+)]);
+
 fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [replicate, shard] = [REPLICATE, SHARD].map(|name| settings.take(name));
     let place = [&replicate, &shard].into_iter().flatten().next().map(|setting| setting.place.clone());
@@ -271,88 +484,8 @@ pub(crate) const VERSIONS: &[&str] = &["0.7.0"];
 /// What its file says, and what torchtune does otherwise.
 pub(crate) const TABLE: ToolTable = ToolTable {
     keys: &[KEYS],
-    also: Some(&[
-        &[Field::Train, Field::FrozenFormat, Field::LoraTargets, Field::LoraRank],
-        &[Field::Precision, Field::MasterWeights, Field::Moments, Field::Offload, Field::Compile],
-        &[Field::GlobalBatch, Field::Devices],
-        // Gradients are reduced at each micro-batch: `recipes/full_finetune_distributed.py` never puts it off.
-        &[Field::Reduction],
-    ]),
-    deviations: &[
-        Deviation::sentence(
-            Field::Model,
-            |asked, _| builder(&asked.job.model).is_none(),
-            |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
-        )
-        .alone()
-        .refused(|| {
-            let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
-            known.dedup();
-            format!("choose one of {}", known.join(", "))
-        }),
-        ONE_EXTENT,
-        WEIGHTS_TOO,
-        SUMS_EACH,
-        WHOLE_CONTEXT,
-        ALIKE,
-        Deviation::instead(
-            Field::FrozenFormat,
-            |asked, _| {
-                let tuning = asked.plan().tuning;
-                tuning.freezes() && matches!(tuning.frozen_format(), FrozenFormat::Fp8 | FrozenFormat::Int8)
-            },
-            "its weights are frozen in bf16, or in nf4",
-        ),
-        Deviation::instead(
-            Field::LoraTargets,
-            |asked, _| {
-                let tuning = asked.plan().tuning;
-                let mlp = OF_MLP.into_iter().filter(|target| tuning.targets.has(*target)).count();
-                let attention = MATRICES.iter().filter(|(target, _)| tuning.targets.has(*target)).count();
-                let whole = mlp == 0 || mlp == OF_MLP.len();
-                tuning.freezes() && !(whole && attention + mlp == tuning.targets.modules().count())
-            },
-            "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
-        ),
-        Deviation::instead(
-            Field::Precision,
-            |asked, _| !matches!(asked.plan().precision, Precision::Fp32 | Precision::Bf16),
-            "its recipes train in bf16 or fp32",
-        )
-        .alone(),
-        Deviation::sentence(
-            Field::MasterWeights,
-            |asked, _| asked.plan().copies_weights(),
-            |_, _| "master weights in fp32: it updates weights of 16 bits as they are".to_owned(),
-        ),
-        Deviation::sentence(
-            Field::Moments,
-            |asked, _| {
-                let Plan { moments, precision, optimizer, .. } = *asked.plan();
-                let own = if precision == Precision::Fp32 { Moments::Fp32 } else { Moments::Bf16 };
-                moments != own && optimizer != Optimizer::Adam8bit
-            },
-            |asked, _| format!("moments {}: they have the format of the weights", asked.plan().moments),
-        ),
-        NO_CHECKPOINTS,
-        Deviation::instead(
-            Field::Offload,
-            |asked, _| is_optimizer_alone(asked.plan().offload),
-            "FSDP2 has all of the state on the host, or none",
-        )
-        .alone(),
-        Deviation::instead(
-            Field::Compile,
-            |asked, _| asked.plan().compile == Compile::Layer,
-            "the loss is compiled too",
-        )
-        .alone(),
-        Deviation::instead(
-            Field::Tensor,
-            |asked, _| asked.layout().tensor > 1 && asked.plan().tuning.freezes(),
-            "its recipe of adapters has no tensor ranks",
-        ),
-    ],
+    others: OTHERS,
+    deviations: &[ONE_EXTENT, WEIGHTS_TOO, SUMS_EACH, WHOLE_CONTEXT, ALIKE],
 };
 
 /// The builder of a model.
@@ -362,63 +495,11 @@ fn builder(model: &Model) -> Option<(&'static str, &'static str, &'static str)> 
 
 /// The lines of its configuration; none where it has no such model.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
-    let Some((module, name, _)) = builder(&writer.scenario.model) else { return Vec::new() };
-    let mut lines = write_model(module, name, writer);
-    lines.extend(writer.lines(KEYS));
-    write_precision(&mut lines, writer);
-    write_offload(&mut lines, writer);
-    let compile = writer.plan().compile;
-    lines.push(Line::new("compile", compile != Compile::Off));
-    writer.say(Field::Compile);
-    writer.say(Field::Reduction);
-    let shards = writer.asked.fsdp2_shards();
-    let context = writer.layout.context;
-    lines.push(Line::new(REPLICATE, shards.copies));
-    lines.push(Line::new(SHARD, shards.over / context));
-    writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
-    writer.leave(&[Field::Devices], "`tune run --nproc_per_node`");
-    writer
-        .elsewhere
-        .push("tokenizer, checkpointer and data: those of the configuration that `tune cp` copies".to_owned());
-    lines
-}
-
-fn write_model(module: &str, name: &str, writer: &mut PlanWriter) -> Vec<Line> {
-    let tuning = writer.plan().tuning;
-    writer.say(Field::Train);
-    let builder = |prefix: &str| Line::new(COMPONENT, format!("torchtune.models.{module}.{prefix}{name}"));
-    if !tuning.freezes() {
-        return vec![builder("")];
+    if builder(&writer.scenario.model).is_none() {
+        return Vec::new();
     }
-    writer.say(Field::FrozenFormat);
-    let quantized = tuning.frozen_format() == FrozenFormat::Nf4;
-    let has = |target: LoraTarget| tuning.targets.has(target);
-    let attention: Vec<&str> = MATRICES.iter().filter(|(target, _)| has(*target)).map(|(_, name)| *name).collect();
-    let mlp = OF_MLP.into_iter().all(has);
-    writer.say(Field::LoraTargets);
-    let mut lines = vec![builder(if quantized { "qlora_" } else { "lora_" })];
-    lines.push(Line::new(ATTENTION, attention));
-    lines.push(Line::new(MLP, mlp));
-    lines.push(Line::new("model.apply_lora_to_output", false));
-    lines.extend(writer.line(RANK, Field::LoraRank));
+    let lines = table::write(KEYS, writer);
+    let rest = "tokenizer, checkpointer and data: those of the configuration that `tune cp` copies";
+    writer.elsewhere.push(rest.to_owned());
     lines
-}
-
-fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let plan = writer.plan();
-    let format = match plan.precision {
-        Precision::Fp32 => "fp32",
-        _ => "bf16",
-    };
-    lines.push(Line::new(DTYPE, format));
-    for field in [Field::Precision, Field::MasterWeights, Field::Moments] {
-        writer.say(field);
-    }
-}
-
-fn write_offload(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
-    let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
-    lines.push(Line::new(STATE, offload.state()));
-    lines.push(Line::new(CHECKPOINTS, offload.checkpoints() && recompute != Recompute::None));
-    writer.say(Field::Offload);
 }

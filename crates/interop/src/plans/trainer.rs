@@ -8,16 +8,20 @@ use shardscope_engine::scenario::{Field, Value};
 use super::accelerate;
 use super::accelerate::UNSHARDED_REDUCTION;
 use super::adapters::{self, FUSED};
+use super::context;
 use super::deepspeed;
+use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO};
 use super::draft::PlanDraft;
 use super::frozen;
 use super::harmless;
-use super::lacks::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, ToolTable, WEIGHTS_TOO};
+use super::kernels;
+use super::lacks::ToolTable;
+use super::loss;
 use super::programs::{self, KeepsLoaded, KnownProgram};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, clips, compiled, compiles, except, nothing, number, only,
-    optimizers, words,
+    self, CHECKPOINTING, Codec, OFF, OFFLOADED, SWITCH, ToolKey, clips, codec, compiled, compiles, except, left_to,
+    nothing, number, only, optimizers, words,
 };
 use super::words::{CONFIG, KnownFlags};
 use super::writer::{Line, PlanWriter};
@@ -42,11 +46,12 @@ const KEYS: &[ToolKey] = &[
             ("paged_adamw", Optimizer::Adam, true),
             ("paged_adamw_8bit", Optimizer::Adam8bit, true),
             ("sgd", Optimizer::SgdMomentum, false),
+            // axolotl's (src/axolotl/utils/schemas/enums.py).
+            ("muon", Optimizer::Muon, false),
         ],
     ),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
     only("no_cuda", OFF, "shardscope knows training on devices alone"),
-    only("use_liger_kernel", OFF, FUSED),
     only("auto_find_batch_size", OFF, "say the batch by --micro-batch, and switch it off"),
     only("adafactor", OFF, "say the optimizer by --optimizer, and switch it off"),
     only("optim_target_modules", OFF, "a plan projects no gradients"),
@@ -61,8 +66,8 @@ const KEYS: &[ToolKey] = &[
     compiled("torch_compile_backend", OFF),
     compiled("torch_compile_mode", OFF),
     compiled("torchdynamo", OFF),
-    nothing("liger_kernel_config*", "no kernel of Liger's is on"),
     nothing("use_reentrant", "how it is computed again changes no size"),
+    nothing("use_reentrant_gc", "how it is computed again changes no size"),
     nothing("gradient_checkpointing_kwargs*", "how it is computed again changes no size"),
     only("activation_checkpointing_kwargs.every_n_layers", &["1"], "say the share of layers by --recompute"),
     only("activation_checkpointing_kwargs.offload", OFF, "say it by --offload checkpoints, and switch it off"),
@@ -112,6 +117,8 @@ const OTHERS: &[ToolKey] = &[
     number("tensor_parallel_size", Field::Tensor),
     number("context_parallel_size", Field::Context),
     number("sequence_parallel_degree", Field::Context),
+    codec(&HEADS),
+    words("ring_attn_func", Field::ContextKind, context::RING_FUNCTIONS),
     words(
         "disable_gradient_checkpointing",
         Field::Recompute,
@@ -123,22 +130,18 @@ const OTHERS: &[ToolKey] = &[
     nothing("pad_to_sequence_len", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
-    except("attn_implementation", KEEPS_SCORES, KEPT),
-    except("attn_impl", KEEPS_SCORES, KEPT),
-    except("flash_attn", KEEPS_SCORES, KEPT),
-    except("eager_attention", &["true"], KEPT),
+    codec(&kernels::ATTENTION),
     nothing("sdp_attention", WHICH_ATTENTION),
     nothing("sdpa_attention", WHICH_ATTENTION),
     nothing("flex_attention", WHICH_ATTENTION),
     nothing("xformers_attention", WHICH_ATTENTION),
-    only("flash_attn_cross_entropy", OFF, FUSED),
     only("flash_attn_rms_norm", OFF, FUSED),
     only("flash_attn_fuse_mlp", OFF, FUSED),
     only("flash_attn_fuse_qkv", OFF, FUSED),
     only("use_kernels", OFF, FUSED),
     only("fused_attn_kernel", OFF, FUSED),
     only("use_sonicmoe", OFF, FUSED),
-    only("tiled_mlp", OFF, "give the run without it: a plan computes an MLP at once"),
+    only("tiled_mlp", OFF, "say its tiles by --mlp-tiles, and leave it out"),
     only(
         "expert_parallel_size",
         &["1"],
@@ -148,18 +151,15 @@ const OTHERS: &[ToolKey] = &[
     except("experts_implementation", &["scattermoe", "sonicmoe"], FUSED),
     except("experts_impl", &["scattermoe", "sonicmoe"], FUSED),
     nothing("quantize_moe_experts", "frozen weights of experts count with the others' bits"),
-    only("enable_liger_kernel", OFF, FUSED),
-    only("use_liger", OFF, FUSED),
-    only("liger_*", OFF, FUSED),
-    only("cut_cross_entropy", OFF, FUSED),
     only("use_ipex", OFF, "shardscope knows training on GPUs alone"),
     nothing("use_flash_attention_2", WHICH_ATTENTION),
     nothing("use_flash_attn", WHICH_ATTENTION),
 ];
 
-/// What keeps the scores of all pairs of tokens; any other kernel keeps none, of the Hub's too.
-const KEEPS_SCORES: &[&str] = &["eager", "disabled", "math", "false"];
-const KEPT: &str = "choose a --stack whose attention keeps its scores, and leave it out";
+/// ms-swift's ranks that exchange heads (`swift/trainers/sequence_parallel/ulysses.py`).
+const HEADS: Codec =
+    Codec::new(&[], |settings, draft| context::read_heads("sequence_parallel_size", settings, draft), |_| Vec::new());
+
 const WHICH_ATTENTION: &str = "the stack says which attention runs";
 
 /// The stack of what the Trainer trains without FSDP and DeepSpeed, and that of TRL.
@@ -278,8 +278,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     let program = programs::take_defaults(settings, &programs::OTHER, draft);
     let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
     program.read_format(dtype.as_ref(), draft);
-    // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
-    read_precision(settings, draft);
+    table::read(FIRST_READ, settings, draft);
     for model in MODELS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
         draft.ask(
             Field::Model,
@@ -298,8 +297,11 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     let named = settings.take("deepspeed").or(profile);
     let inside = settings.take_inside("deepspeed");
     let built_in = programs::built_in_deepspeed(named.as_ref(), settings);
+    adapters::read_muon(settings, draft);
+    kernels::read(settings, draft);
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
+    table::read(loss::KERNELS, settings, draft);
     table::read(OTHERS, settings, draft);
     programs::read_two_lengths(settings, draft);
     read_activations(settings, draft);
@@ -315,7 +317,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
             draft.cannot(&file, "says how the state is sharded, and was not found", fix);
         }
         (None, None) => {
-            table::read(SYNCHRONISED, settings, draft);
+            (REDUCTION.read)(settings, draft);
             if !launched || settings.has("fsdp") {
                 kept = read_fsdp(settings, draft);
             }
@@ -324,7 +326,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
         }
     }
     read_storage(dtype, kept, program, draft);
-    table::leave(harmless::LAUNCHER, table::left(harmless::TRAINER, std::mem::take(settings), draft), draft);
+    table::leave(harmless::LAUNCHER, table::without_effect(harmless::TRAINER, std::mem::take(settings), draft), draft);
     program.assume_micro_batches(draft);
     programs::TRAINER.assume_defaults(draft);
 }
@@ -346,12 +348,29 @@ fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgra
         return;
     };
     let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
+    let whole = ["float32", "fp32"].contains(&dtype.text.as_str());
     match (halves && kept == KeepsLoaded::Unsharded, all) {
         (true, true) => draft.keep_16_bits(&dtype.place),
+        (_, false) if whole && kept == KeepsLoaded::Unsharded && draft.value(Field::FrozenFormat).is_none() => {
+            draft.take(Field::FrozenFormat, FrozenFormat::Fp32, &dtype.place);
+        }
         (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
         _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
     }
 }
+
+/// The format of products, by a switch for each of 16 bits.
+const PRECISION: Codec = Codec::new(&[Field::Precision], read_precision, |writer| {
+    let stored = writer.plan().precision.storage();
+    let line = |own: Precision| Line::new(own.word(), own.storage() == stored);
+    [Precision::Bf16, Precision::Fp16].map(line).into()
+})
+.losing(&[Deviation::instead(
+    Field::Precision,
+    |asked, _| asked.plan().precision.is_low(),
+    "the Trainer computes in bf16; fp8 is Accelerate's to switch on",
+)
+.alone()]);
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if let Some(pure) = settings.take("pure_bf16").filter(|pure| pure.text.eq_ignore_ascii_case("true")) {
@@ -428,29 +447,13 @@ pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 
 /// What its file says, and what the Trainer does otherwise.
 pub(crate) const TABLE: ToolTable = ToolTable {
-    keys: &[KEYS, FSDP],
-    also: Some(&[
-        &[Field::Precision, Field::Tensor, Field::Context, Field::GlobalBatch, Field::Devices, Field::Sequence],
-        &[Field::Reduction],
-        &frozen::FIELDS,
-        &adapters::FIELDS,
-    ]),
+    keys: &[FIRST_READ, FSDP, ELSEWHERE, KEYS, LAUNCHED],
+    others: &[],
     deviations: &[
         ONE_EXTENT,
         WEIGHTS_TOO,
         SUMS_EACH,
         ALIKE,
-        Deviation::instead(
-            Field::Precision,
-            |asked, _| asked.plan().precision.is_low(),
-            "the Trainer computes in bf16; fp8 is Accelerate's to switch on",
-        )
-        .alone(),
-        Deviation::instead(
-            Field::FrozenFormat,
-            |asked, _| asked.plan().tuning.freezes() && asked.plan().tuning.frozen_format() == FrozenFormat::Fp8,
-            "not supported by transformers: bitsandbytes has nf4 and int8",
-        ),
         Deviation::unsaid(Field::Offload, |asked, _| {
             asked.shards().first.is_none() && asked.plan().offload != Offload::None
         }),
@@ -458,42 +461,58 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     ],
 };
 
+/// What is read before all else: DeepSpeed's 'auto' stands for it.
+const FIRST_READ: &[ToolKey] = &[codec(&PRECISION), left_to(MESH, &[Field::Tensor, Field::Context])];
+
+const MESH: &str = "the mesh stands in the file of `export --to accelerate`: launch with both";
+
+/// What the file of TRL's says of adapters, and the script of the rest.
+const ELSEWHERE: &[ToolKey] =
+    &[codec(&REDUCTION), codec(&adapters::PEFT), codec(&loss::TRL), left_to(frozen::SCRIPT, &frozen::FIELDS)];
+
+/// When gradients of several micro-batches are reduced, which the launcher says.
+const REDUCTION: Codec = Codec::new(
+    &[Field::Reduction],
+    |settings, draft| table::read(SYNCHRONISED, settings, draft),
+    |writer| {
+        if writer.asked.shards().first.is_some() {
+            accelerate::leave_reduction(writer, "sync_each_batch of accelerator_config");
+        }
+        Vec::new()
+    },
+);
+
+/// What stands beside the arguments.
+const LAUNCHED: &[ToolKey] = &[
+    left_to("micro-batch, accumulation and devices say it", &[Field::GlobalBatch]),
+    left_to("the launcher's", &[Field::Devices]),
+    left_to("the data's own, or max_length of TRL's SFTConfig", &[Field::Sequence]),
+];
+
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let shards = writer.asked.shards();
-    let format = writer.plan().precision;
     let mut lines = vec![Line::new("output_dir", "output")];
-    for own in [Precision::Bf16, Precision::Fp16] {
-        lines.push(Line::new(own.word(), own.storage() == format.storage()));
-    }
-    writer.say(Field::Precision);
-    let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
-    writer.leave(&[Field::Tensor, Field::Context], mesh);
+    lines.extend(table::write(FIRST_READ, writer));
     if shards.copies > 1 && shards.first.is_some() {
-        writer.elsewhere.push(format!("shards over {} ranks: {mesh}", shards.over));
+        writer.elsewhere.push(format!("shards over {} ranks: {MESH}", shards.over));
     }
-    let whole = shards.first.is_some();
-    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
     if let Some(first) = shards.first {
-        if first != Sharded::Weights {
-            lines.push(inside(Line::new("reshard_after_forward", false)));
-        }
+        let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+        let kept = (first != Sharded::Weights).then(|| Line::new("reshard_after_forward", false));
+        lines.extend(kept.map(inside));
         lines.push(Line::new("fsdp", true));
-        lines.push(inside(Line::new("version", 2)));
-        lines.extend(writer.lines(FSDP).into_iter().map(inside));
-        accelerate::leave_reduction(writer, "sync_each_batch of accelerator_config");
+        let version = Line::new("version", 2);
+        lines.extend([version].into_iter().chain(table::write(FSDP, writer)).map(inside));
     }
-    // Switched on in both places, the blocks would be wrapped twice.
-    lines.extend(adapters::write(writer));
+    lines.extend(table::write(ELSEWHERE, writer));
     if writer.plan().tuning.freezes() {
         // Beside TRL's keys of adapters stand those of its SFTConfig, which has 1,024 tokens by default.
         lines.extend(writer.line("max_length", Field::Sequence));
     }
-    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
-    let own = writer.lines(KEYS);
-    lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
-    writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
-    writer.leave(&[Field::Devices], "the launcher's");
-    writer.leave(&[Field::Sequence], "the data's own, or max_length of TRL's SFTConfig");
+    // Switched on in both places, the blocks would be wrapped twice.
+    let own = table::write(KEYS, writer);
+    lines.extend(own.into_iter().filter(|line| shards.first.is_none() || line.name != "gradient_checkpointing"));
+    lines.extend(table::write(LAUNCHED, writer));
     lines
 }

@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Compile, Extent, GlobalBatch, Plan};
+use shardscope_engine::plan::{Extent, GlobalBatch, Plan};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
-use super::lacks::AskedPlan;
-use super::table::{Means, ToolKey};
+use super::asked::AskedPlan;
 
 /// A plan's fields, and which of them a tool's file says.
 #[derive(Debug)]
 pub(crate) struct PlanWriter<'a> {
     /// What is written.
     pub asked: &'a AskedPlan<'a>,
+    /// The version of the tool.
+    pub version: &'static str,
     pub scenario: &'a Scenario,
     pub layout: Layout,
     /// Fields that the file says, or that are left to something else.
@@ -40,25 +41,25 @@ impl Line {
     pub fn new(name: &str, value: impl Into<Json>) -> Self {
         Self { name: name.to_owned(), value: value.into() }
     }
+}
 
-    /// What a key says whose value is that of a field: numbers and switches as such, all else by its word.
-    pub(crate) fn of_field(name: &str, value: &Value) -> Self {
-        match value {
-            Value::Count(count) | Value::Batch(GlobalBatch::Sequences(count)) | Value::Extent(Extent::Ranks(count)) => {
-                Self::new(name, *count)
-            }
-            Value::Number(whole) if whole.fract() == 0.0 => Self::new(name, *whole as u64),
-            Value::Switch(on) => Self::new(name, *on),
-            other => Self::new(name, other.to_string()),
+/// The value of a field as a key says it: numbers and switches as such, all else by its word.
+pub(crate) fn in_json(value: &Value) -> Json {
+    match value {
+        Value::Count(count) | Value::Batch(GlobalBatch::Sequences(count)) | Value::Extent(Extent::Ranks(count)) => {
+            (*count).into()
         }
+        Value::Number(whole) if whole.fract() == 0.0 => (*whole as u64).into(),
+        Value::Switch(on) => (*on).into(),
+        other => other.to_string().into(),
     }
 }
 
 impl<'a> PlanWriter<'a> {
-    /// Of a plan that a tool is asked about.
-    pub fn new(asked: &'a AskedPlan<'a>) -> Self {
+    /// Of a plan that a version of a tool is asked about.
+    pub fn new(asked: &'a AskedPlan<'a>, version: &'static str) -> Self {
         let (said, own, elsewhere) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        Self { scenario: &asked.job, layout: *asked.layout(), asked, said, own, elsewhere }
+        Self { scenario: &asked.job, layout: *asked.layout(), asked, version, said, own, elsewhere }
     }
 
     /// What a field says; `None` where it says nothing of its own.
@@ -76,9 +77,16 @@ impl<'a> PlanWriter<'a> {
         Some(value)
     }
 
-    /// The same as the line of a key.
+    /// The tool's file says some fields.
+    pub fn say_all(&mut self, fields: &[Field]) {
+        for field in fields {
+            self.say(*field);
+        }
+    }
+
+    /// What a field says as the line of a key, by which the tool's file says it.
     pub fn line(&mut self, name: &str, field: Field) -> Option<Line> {
-        self.say(field).map(|value| Line::of_field(name, value))
+        self.say(field).map(|value| Line::new(name, in_json(value)))
     }
 
     /// Fields that are said elsewhere: by the launcher, or by the script that trains.
@@ -95,53 +103,4 @@ impl<'a> PlanWriter<'a> {
     pub fn plan(&self) -> &'a Plan {
         self.asked.plan()
     }
-
-    /// Writes the fields that a table has words for.
-    pub fn lines(&mut self, table: &[ToolKey]) -> Vec<Line> {
-        let mut lines = Vec::new();
-        for key in table {
-            let line = match key.means {
-                Means::Number(field) => self.line(key.name, field),
-                Means::Words(field, words) => {
-                    let value = self.value(field);
-                    let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
-                    theirs.map(|theirs| {
-                        self.say(field);
-                        Line::new(key.name, word(theirs))
-                    })
-                }
-                Means::Optimizers(words) => {
-                    let (own, paged) = (self.plan().optimizer, self.value(Field::PagedOptimizer).is_some());
-                    let alike =
-                        |exact: bool| words.iter().find(|(_, one, pages)| *one == own && (*pages == paged || !exact));
-                    alike(true).or_else(|| alike(false)).map(|(theirs, ..)| {
-                        self.say(Field::Optimizer);
-                        if alike(true).is_some() {
-                            self.say(Field::PagedOptimizer);
-                        }
-                        Line::new(key.name, word(theirs))
-                    })
-                }
-                Means::Clipping => (self.value(Field::ClipNorm) == Some(&Value::Switch(false))).then(|| {
-                    self.say(Field::ClipNorm);
-                    Line::new(key.name, 0.0)
-                }),
-                Means::Compiled(_, Some(on)) => match self.plan().compile {
-                    Compile::Off => None,
-                    Compile::Layer | Compile::On => {
-                        self.say(Field::Compile);
-                        Some(Line::new(key.name, word(on)))
-                    }
-                },
-                Means::Only(..) | Means::Except(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
-            };
-            lines.extend(line);
-        }
-        lines
-    }
-}
-
-/// A tool's word, a switch where it is one.
-fn word(theirs: &str) -> Json {
-    theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
 }

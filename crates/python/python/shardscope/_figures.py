@@ -43,6 +43,10 @@ class ErrorBand:
     high: float
     rows: int
     """Measured groups that it rests on."""
+    own: int
+    """Own runs among them."""
+    lacks: typing.List[str]
+    """What the measured runs nearest to it lack: release, device, format, size, sequence, kinds of layers, layout."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class Phases:
     forward_s: float
     backward_s: float
     update_s: float
+    beside_s: Figure = None
+    """Forwards of models beside the one that is trained."""
 
 
 @dataclass(frozen=True)
@@ -177,13 +183,67 @@ class Training:
 
 
 @dataclass(frozen=True)
+class StepPhase:
+    """A phase of a step of post-training: the update, models that are passed forward alone, or a rollout."""
+
+    name: str
+    lane: str
+    seconds: Figure
+    peak_bytes: int
+    """The most memory that a device has in use meanwhile."""
+    host_bytes: int
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine that writes answers, on one of its devices."""
+
+    count: int
+    devices: int
+    share_bytes: int
+    weights_bytes: int
+    workspace_bytes: int
+    sequence_bytes: int
+    """Keys and values of a sequence of the plan's length."""
+    asleep_bytes: int
+
+
+@dataclass(frozen=True)
+class PostTraining:
+    """A step of post-training, by its phases and for each example."""
+
+    method: str
+    reference: typing.Optional[str]
+    teacher: typing.Optional[str]
+    phases: typing.List[StepPhase]
+    samples_per_step: Figure
+    samples_per_h: Figure
+    seconds_per_sample: Figure
+    epoch_s: Figure
+    ahead_s: Figure
+    """The pass ahead of the training, over as many examples as a step has."""
+    critic: typing.Optional[str] = None
+    reward_model: typing.Optional[str] = None
+    prompts_per_step: Figure = None
+    answers_per_step: Figure = None
+    updates_per_step: Figure = None
+    slots: Figure = None
+    """Sequences that an engine writes at once."""
+    cache_bytes: Figure = None
+    cache_sequences: Figure = None
+    """Sequences of the plan's length that the cache holds."""
+    engine: typing.Optional[Engine] = None
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Everything about one scenario."""
 
     fits: bool
-    step_time_s: float
-    tokens_per_s_per_device: float
-    tokens_per_s: float
+    step_time_s: Figure
+    """`None` where the model writes its answers: rollouts are not timed."""
+    tokens_per_s_per_device: Figure
+    tokens_per_s: Figure
     parameters: Parameters
     batch: Batch
     model_tflops_per_device: float
@@ -211,6 +271,7 @@ class Evaluation:
     host_link: typing.Optional[HostLink] = None
     setbacks: typing.Optional[typing.List[str]] = None
     layers: typing.Optional[typing.List[Record]] = None
+    post_training: typing.Optional[PostTraining] = None
     published: typing.Optional[Record] = None
     command_note: typing.Optional[str] = None
 

@@ -23,6 +23,8 @@ pub enum Figure {
     Forward,
     Backward,
     Update,
+    /// Forwards of models beside the one that is trained.
+    Beside,
     /// Of a kind of layer, by its place among the model's.
     LayerForward(usize),
     LayerBackward(usize),
@@ -56,10 +58,13 @@ pub enum Figure {
     Weights,
     Gradients,
     OptimizerState,
+    BesideWeights,
     SecondaryWeights,
     Activations,
     Gathered,
     Buffers,
+    /// The engine that writes answers.
+    Engine,
     Reserved,
     Allocated,
     Capacity,
@@ -102,6 +107,25 @@ impl Figure {
         }
     }
 
+    /// Whether it is of a whole step, which nobody times where the model writes its answers.
+    pub(super) const fn is_of_whole_step(self) -> bool {
+        matches!(
+            self,
+            Self::StepTime
+                | Self::TokensPerSecond
+                | Self::TotalTokens
+                | Self::Days
+                | Self::DeviceHours
+                | Self::Cost
+                | Self::Energy
+                | Self::Goodput
+                | Self::GoodputEvery(_)
+                | Self::DaysWithFailures
+                | Self::CostWithFailures
+                | Self::EnergyWithFailures
+        )
+    }
+
     /// For how long what carries these bytes is busy.
     pub const fn busy(self) -> Option<Self> {
         match self {
@@ -130,17 +154,19 @@ pub const TIME_PARTS: [Figure; 5] =
 pub const WITHIN: [(Figure, Figure); 2] = [(Figure::Compute, Figure::Slowed), (Figure::Exposed, Figure::ExposedCopies)];
 
 /// The phases of a step, which sum to its time too.
-pub const PHASES: [Figure; 3] = [Figure::Forward, Figure::Backward, Figure::Update];
+pub const PHASES: [Figure; 4] = [Figure::Forward, Figure::Beside, Figure::Backward, Figure::Update];
 
 /// The parts of the peak of memory, which sum to it, in the order of [`shardscope_engine::evaluate::MemoryParts::named`].
-pub const MEMORY_PARTS: [Figure; 8] = [
+pub const MEMORY_PARTS: [Figure; 10] = [
     Figure::Weights,
     Figure::Gradients,
     Figure::OptimizerState,
+    Figure::BesideWeights,
     Figure::SecondaryWeights,
     Figure::Activations,
     Figure::Gathered,
     Figure::Buffers,
+    Figure::Engine,
     Figure::Reserved,
 ];
 
@@ -177,19 +203,19 @@ pub const METRICS: [Figure; 14] = [
 /// Figures by which scenarios are compared side by side.
 pub const COMPARED: [Figure; 15] = [
     Figure::StepTime,
-    Figure::ModelFlops,
-    Figure::TokensPerSecond,
-    Figure::Mfu,
-    Figure::Peak,
-    Figure::FitChance,
-    Figure::Exposed,
-    Figure::Bubble,
-    Figure::Devices,
-    Figure::TotalTokens,
     Figure::Days,
     Figure::DaysWithFailures,
     Figure::DeviceHours,
     Figure::Cost,
+    Figure::Devices,
+    Figure::Peak,
+    Figure::FitChance,
+    Figure::ModelFlops,
+    Figure::TokensPerSecond,
+    Figure::Mfu,
+    Figure::Exposed,
+    Figure::Bubble,
+    Figure::TotalTokens,
     Figure::Energy,
 ];
 

@@ -13,8 +13,10 @@ mod limits;
 mod lines;
 mod measured;
 mod plan;
+mod post_training;
 mod published;
 mod search;
+mod sequences;
 mod setbacks;
 mod support;
 mod sweep;
@@ -43,7 +45,10 @@ pub use limits::{GridReport, LimitsReport};
 pub use measured::{MeasuredReport, band_words, cause_cells, measured};
 pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
-pub use search::{RunsIn, SearchReport, extent_words, folded, offload_words, plan_words, proven_words, so_far_words};
+pub use search::{
+    RecipePlan, RunsIn, SearchReport, extent_words, folded, offload_words, plan_words, proven_words, so_far_words,
+};
+pub use sequences::{SequenceReport, change_of_length, longest_words, needs_words, step_words, tried_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
 pub use text::StepLimit;

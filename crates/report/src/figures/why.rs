@@ -5,6 +5,7 @@
 //! explanation names what the simulation counted. Pure functions of a scenario and its evaluation; not for computing
 //! figures.
 
+mod beside;
 pub mod difference;
 pub(super) mod facts;
 pub(super) mod formula;
@@ -30,8 +31,9 @@ use shardscope_engine::units::Amount;
 
 /// The table of figures, in the order in which reports print them.
 pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
-    let topics: [&[FigureEntry]; 7] = [
+    let topics: [&[FigureEntry]; 8] = [
         time::FIGURES,
+        beside::FIGURES,
         kernels::FIGURES,
         speed::FIGURES,
         goodput::FIGURES,

@@ -38,6 +38,9 @@ pub struct Snapshot {
     pub calibration: Calibration,
     /// Its model, by value too.
     pub model: Model,
+    /// Other models beside that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Model>,
     /// What came out; never an input. What a session left has none: it is saved without evaluating anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Figures>,
@@ -60,6 +63,7 @@ impl Snapshot {
             stack: Stack::clone(&scenario.stack),
             calibration: Calibration::clone(&scenario.calibration),
             model: Model::clone(&scenario.model),
+            beside: scenario.plan.post_training.others().filter_map(|other| other.model.as_deref()).cloned().collect(),
             evaluation: None,
         }
     }
@@ -85,7 +89,10 @@ impl Snapshot {
             return Err(problems);
         };
         let plan = self.scenario.plan.plan(sharding, self.model.sequence);
-        let plan = plan.map_err(|problem| vec![in_scenario(problem)])?;
+        let mut plan = plan.map_err(|problem| vec![in_scenario(problem)])?;
+        for other in plan.post_training.others_mut() {
+            other.model = self.beside.iter().find(|model| model.id == *other.id).cloned().map(Arc::new);
+        }
         Ok(Scenario {
             name: self.scenario.title(),
             cluster: Arc::new(self.cluster.clone()),

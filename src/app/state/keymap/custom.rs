@@ -16,6 +16,12 @@ use crate::app::action::keys::{Binding, KeyLine, KeyPlace, KeyStroke, names};
 /// Files that have keys for either are still read.
 const EARLIER_SEARCH: &str = "search-in-a-list";
 
+/// Views that came after 0.2.0: a file of an earlier version may have given their key to something else, which keeps it.
+const LATER: [&str; 1] = ["view-lengths"];
+
+/// The key of such a view then.
+const INSTEAD: KeyStroke = (KeyCode::Char('a'), KeyModifiers::ALT);
+
 /// One field of the user's.
 struct Wish {
     /// Its path: `keys.map.tune`.
@@ -38,6 +44,7 @@ impl Keymap {
                 problems.push(Problem::must(&wish.path, must));
             }
         }
+        keymap.make_way(&changed);
         problems.extend(keymap.clashes(&wishes, &changed));
         if !problems.is_empty() {
             return Err(problems);
@@ -73,6 +80,19 @@ impl Keymap {
             }
         }
         if known { Ok(()) } else { Err(format!("there is no such action here; use {}", actions(wish.place))) }
+    }
+
+    /// Takes keys from later views that are the user's own for something else.
+    fn make_way(&mut self, changed: &[Option<usize>]) {
+        let own = bindings(&self.lines).zip(changed).filter(|(_, by)| by.is_some());
+        let own: Vec<KeyStroke> = own.flat_map(|((_, binding), _)| binding.keys.iter().copied()).collect();
+        let bindings = self.lines.iter_mut().flat_map(|line| line.bindings.iter_mut());
+        for (binding, _) in bindings.zip(changed).filter(|(_, by)| by.is_none()) {
+            let is_later = LATER.iter().any(|later| binding.action.word() == *later);
+            if is_later && binding.keys.iter().any(|key| own.contains(key)) {
+                binding.keys = vec![INSTEAD];
+            }
+        }
     }
 
     /// Keys that now mean two things at one place, or at a place and everywhere.

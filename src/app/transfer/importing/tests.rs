@@ -137,6 +137,7 @@ fn a_launchers_plan_keeps_what_it_does_not_say_as_it_is() {
     assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
     assert_eq!(app.scenario.model.id, "mpt-7b");
     assert!(text.contains("model = mpt-7b (not in any file: taken from the current scenario"), "{text}");
+    assert!(text.contains("stack = accelerate") && app.scenario.stack.id.starts_with("accelerate"), "{text}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::app::action::{Action, Facet};
 use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
 use shardscope_engine::search::plans::{Allowed, Launchers, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
@@ -158,8 +159,9 @@ impl PlanQuestion {
     }
 
     /// The search for a scenario.
-    pub(super) fn search(self, scenario: &Scenario) -> PlanSearch {
+    pub(super) fn search(self, scenario: &Scenario, file: &ScenarioFile) -> PlanSearch {
         let mut space = SearchSpace::of_stack(self.any_plan);
+        space.fix_said(file);
         if self.keeps_sharding {
             space.fix(Field::Strategy);
         }

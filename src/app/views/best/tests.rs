@@ -99,7 +99,7 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     let mut question = app.views.best.question;
     assert!(PlanQuestion::lacks(Action::Deadline, &scenario).is_none());
     assert!(question.change(Action::Deadline));
-    let limits = question.search(&scenario).limits;
+    let limits = question.search(&scenario, &app.file).limits;
     assert!((limits.per_token - 315_360.0).abs() < 1e-6, "{}", limits.per_token);
     assert!(question.words(&app.scenario).contains(&"within 365 days".to_owned()));
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = None;
@@ -111,7 +111,7 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = Some(price);
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_none() && question.change(Action::Budget));
     // 1e8 USD for 100 tokens.
-    let limits = question.search(&scenario).limits;
+    let limits = question.search(&scenario, &app.file).limits;
     assert!((limits.cost_per_token / 1e6 - 1.0).abs() < 1e-12, "{}", limits.cost_per_token);
 }
 
@@ -122,7 +122,7 @@ fn advice_on_the_best_plan_has_no_change_of_what_was_searched() {
     let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"default\"\nmodel = \"gpt-neox-20b\"\n\
                 strategy = \"fsdp\"\n[plan]\nnodes = 8\nglobal_batch = 1024\n";
     let app = explorer_on(text);
-    let mut search = app.views.best.question.search(&app.scenario);
+    let mut search = app.views.best.question.search(&app.scenario, &app.file);
     // Advice takes what fits, with whatever chance.
     search.limits.margin = shardscope_engine::search::plans::Margin::NONE;
     // Values that advice steps to too.
@@ -182,7 +182,7 @@ fn what_plans_are_held_to_is_named_with_its_key() {
 #[test]
 fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-1b\"\nstrategy = \"fsdp\"\n\
-                [plan]\nnodes = 2\nglobal_batch = 64\nmemory_factor = 0.15\n";
+                [plan]\nnodes = 2\nglobal_batch = 64\nmemory_factor = 0.13\n";
     let mut app = explorer_on(text);
     press(&mut app, "B");
     let mut search = app.views.best.asked().expect("a search").clone();
@@ -208,4 +208,39 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     press(&mut app, "g<ret>");
     assert_eq!(app.scenario.plan.operators, placed.scenario.plan.operators);
     assert!(app.notice.as_ref().is_some_and(|said| said.contains("by operator")), "{:?}", app.notice);
+}
+
+/// Qwen3-30B-A3B on 64 B200: the first plan keeps all experts on each rank. What it would be with the experts of a layer divided over
+/// the 8 devices of a node, as recipes of Megatron-Bridge have it, is told before the end, and forgotten with its search.
+#[test]
+fn what_a_vendor_s_recipe_comes_to_stands_beside_the_plans() {
+    let text = "format = 1\ncluster = \"b200-dgx\"\nstack = \"megatron-bridge-2025\"\nmodel = \"qwen3-30b-a3b\"\n\
+                strategy = \"zero1\"\n[plan]\nnodes = 8\nglobal_batch = 512\n";
+    let mut app = explorer_on(text);
+    press(&mut app, "B");
+    let mut search = app.views.best.asked().expect("a search").clone();
+    for axis in ["tp=1", "cp=1", "pp=1", "ep=1,8", "micro-batch=1,2", "recompute=none,full"] {
+        search.space.vary(axis.parse().expect(axis));
+    }
+    let (pool, cancel) =
+        (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
+    let told = std::sync::Mutex::new(Vec::new());
+    let tell = |found| told.lock().expect("a lock").push(found);
+    Work::BestPlans(std::sync::Arc::new(search)).run(Desk {
+        pool: &pool,
+        cancel: &cancel,
+        pause: std::time::Duration::ZERO,
+        tell: &tell,
+    });
+    let mut told = told.into_inner().expect("a lock");
+    let Some(Found::BestPlans(all, true, _)) = told.pop() else { panic!("no end: {told:?}") };
+    let Some(Found::ByRecipe(recipe)) = told.pop() else { panic!("no recipe: {told:?}") };
+    assert_eq!([all.plans[0].scenario.plan.experts.ranks, recipe.found.scenario.plan.experts.ranks], [1, 8]);
+    assert!(recipe.found.summary.tokens_per_s() <= all.plans[0].summary.tokens_per_s());
+    assert!(recipe.why.starts_with("it is ") && recipe.why.contains("slower: "), "{}", recipe.why);
+    let generation = app.work;
+    app.receive(JobReport::Found { generation, found: Found::ByRecipe(recipe) });
+    assert!(app.views.best.recipe().is_some());
+    press(&mut app, "o");
+    assert!(app.views.best.recipe().is_none(), "of another question");
 }

@@ -116,7 +116,7 @@ fn the_comparison_is_handed_over_as_csv_with_a_line_for_each_scenario() {
     let commands = press(&mut app, "y");
     let [Command::Copy { text, .. }] = &commands[..] else { panic!("{commands:?}") };
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("scenario,model,cluster,stack,strategy,step-time,throughput,"), "{text}");
+    assert!(lines[0].starts_with("scenario,model,cluster,stack,strategy,step-time,days,"), "{text}");
     let columns = lines[0].split(',').count();
     assert!(lines.iter().all(|line| line.split(',').count() == columns), "{text}");
     let rows = columns_of(&lines, &["scenario", "devices"]);

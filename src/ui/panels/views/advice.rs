@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use super::table::TableView;
 use super::{Content, Drawing};
 use crate::app::App;
+use crate::app::answers::launchers::RUNS_IN;
 use crate::app::views;
 use crate::app::views::advice::AdviceRow;
 use crate::ui::panels::{outdated, panel_list, words};
@@ -15,15 +16,18 @@ use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::{self, fit};
 use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
-use shardscope_report::figures::{Figure, FigureSubject, safety_words};
+use shardscope_report::figures::{Figure, FigureSubject, RunsIn, safety_words};
 
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
-/// Columns of a resource, of a change, and of a gain.
+/// Columns of a resource, which no change takes more than; of a change at least; and of a gain.
 const RESOURCE: usize = 40;
-const CHANGE: usize = 26;
+const CHANGE: usize = 18;
 const GAIN: usize = 8;
+
+/// Columns of the launchers that run a change's plan; the line under the panels has all of them.
+const LAUNCHERS: usize = 12;
 
 /// Over what more of the hardware gives: the same gains as in the headline and in the panel of the time.
 const HARDWARE: &str = "throughput with more of the hardware, same plan";
@@ -71,6 +75,9 @@ fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
     let changes = title(advice, app);
     let memory = memory(app);
+    let changes_named = rows.iter().filter(|row| matches!(row, AdviceRow::Change(_)));
+    let widest = changes_named.map(|row| text::width(&row.name()) + 1).max().unwrap_or(0);
+    let named = Named { of_change: widest.clamp(CHANGE, RESOURCE), most };
     let mut section = None;
     for (index, row) in rows.iter().enumerate() {
         let title = match row {
@@ -84,7 +91,7 @@ fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
             lines.push(heading(title));
             section = Some(title);
         }
-        lines.push((line(row, app.views.advice.runs_in(index), theme, most, width), Some(index)));
+        lines.push((line(row, app.views.advice.runs_in(index), theme, named, width), Some(index)));
     }
     let any = rows.iter().any(|row| matches!(row, AdviceRow::Change(_)));
     if let Some(nothing) = nothing(advice, app).filter(|_| !any) {
@@ -111,13 +118,19 @@ fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
     })
 }
 
-/// Says what Enter does with the row under the cursor.
+/// Says what Enter does with the row under the cursor, and who runs its plan.
 fn status(app: &App) -> String {
-    match app.views.advice.chosen() {
-        Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
-            format!("Enter applies the change, u undoes it; number formats change: {}", coarser.join(", "))
+    let advice = &app.views.advice;
+    match advice.chosen() {
+        Some(AdviceRow::Change(Suggestion { candidate, coarser, .. })) => {
+            let missing = || (RUNS_IN.missing)(&candidate.scenario).unwrap_or_else(|| "none known".to_owned());
+            let runs_in = match advice.runs_in(advice.row()) {
+                [] => format!("runs nowhere, {}", missing()),
+                names => format!("runs in {}", names.join(", ")),
+            };
+            let said = format!("Enter applies it, u undoes it; {runs_in}");
+            if coarser.is_empty() { said } else { format!("{said}; number formats change: {}", coarser.join(", ")) }
         }
-        Some(AdviceRow::Change(_)) => "Enter applies the change, u undoes it".to_owned(),
         Some(AdviceRow::Resource(..)) => "Enter explains it".to_owned(),
         None => String::new(),
     }
@@ -134,8 +147,23 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
     [what.to_owned(), safety_words()].into_iter().chain(kept).collect::<Vec<_>>().join(", ")
 }
 
+/// What the rows of a list share.
+#[derive(Clone, Copy)]
+struct Named {
+    /// Columns of the name of a change.
+    of_change: usize,
+    /// The gain of the longest bar.
+    most: f64,
+}
+
 /// A change or a resource, its gain, and a bar, or the figures that change with it.
-fn line(row: &AdviceRow, runs_in: &[&str], theme: Theme, most: f64, width: u16) -> Line<'static> {
+fn line(
+    row: &AdviceRow,
+    runs_in: &[&str],
+    theme: Theme,
+    Named { of_change, most }: Named,
+    width: u16,
+) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
@@ -147,17 +175,17 @@ fn line(row: &AdviceRow, runs_in: &[&str], theme: Theme, most: f64, width: u16) 
             vec![gained(name, RESOURCE, *gain), bar]
         }
         AdviceRow::Change(suggestion) => {
-            let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
-            let room = usize::from(width).saturating_sub(columns + GAIN + 3);
-            let aside = Span::styled(aside(suggestion, runs_in, room), theme.style(Role::Dim));
-            vec![gained(&row.name(), columns, suggestion.gain), aside]
+            let room = usize::from(width).saturating_sub(of_change + GAIN + 3 + LAUNCHERS);
+            let launchers = fit(&RunsIn::joined(runs_in), LAUNCHERS, theme);
+            let aside = format!("{:<room$}{launchers}", aside(suggestion, room));
+            vec![gained(&row.name(), of_change, suggestion.gain), Span::styled(aside, theme.style(Role::Dim))]
         }
     })
 }
 
 /// `int8 weights!, 88.2 days, batch 1,056, step 6.84 s, 41.2 GiB`: first what makes the numbers coarser, and of the rest
 /// as much as has room.
-fn aside(suggestion: &Suggestion, runs_in: &[&str], room: usize) -> String {
+fn aside(suggestion: &Suggestion, room: usize) -> String {
     let Suggestion { candidate, summary, batch, coarser, .. } = suggestion;
     let subject = FigureSubject::new(&candidate.scenario, summary);
     let [days, fits] = [Figure::Days, Figure::FitChance].map(|figure| figure.amount(&subject).map(Amount::in_row));
@@ -168,11 +196,6 @@ fn aside(suggestion: &Suggestion, runs_in: &[&str], room: usize) -> String {
         Some(format!("step {}", summary.step_time)),
         Some(summary.memory.peak.to_string()),
         fits.map(|chance| format!("P(fits) {chance}")),
-        Some(if runs_in.is_empty() {
-            "runs in nothing known".to_owned()
-        } else {
-            format!("runs in {}", runs_in.join(", "))
-        }),
     ];
     let parts = marked.chain(figures.into_iter().flatten());
     let said = parts.scan(String::new(), |said, part| {
@@ -180,5 +203,5 @@ fn aside(suggestion: &Suggestion, runs_in: &[&str], room: usize) -> String {
         *said = format!("{said}{between}{part}");
         Some(said.clone())
     });
-    said.take_while(|said| text::width(said) <= room).last().unwrap_or_default()
+    said.take_while(|said| text::width(said) < room).last().unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use crate::ui::panels::{joined, outdated, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::Aligned;
-use crate::ui::widgets::{LogLog, table};
+use crate::ui::widgets::{LogLog, table, text};
 use shardscope_engine::evaluate::SAFE_CHANCE;
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
@@ -52,7 +52,7 @@ fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     TableView {
         over,
         list: rows(app, theme, &compared, &columns, best.row()),
-        under: about(best, theme, inside.width),
+        under: about(best, theme, inside.width).into_iter().chain(by_recipe(best, inside.width)).collect(),
         // A chart without a table beside it says nothing of what it shows.
         kept: if best.answer().front.len() > 1 { LEAST_CHART } else { 0 },
         rest: Some(draw_days_over_cost),
@@ -150,6 +150,12 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
         joined(std::iter::once(Span::raw(over)).chain(figures), theme, width),
     ]
+}
+
+/// What a vendor's recipe would come to, and why the first plan is faster.
+fn by_recipe(best: &BestView, width: u16) -> Vec<Line<'static>> {
+    let lines = best.recipe().map(|recipe| text::wrapped(&recipe.words(), usize::from(width.saturating_sub(1))));
+    lines.into_iter().flatten().map(|line| Line::raw(format!(" {line}"))).collect()
 }
 
 /// Over how many ranks each part of the state is sharded: `weights 8, gradients 64, optimizer 64, hpZ 8`.
@@ -338,7 +344,7 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Fits => figure(Figure::FitChance),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
         PlanColumn::RunsIn => match row.runs_in.as_slice() {
-            [] => TableCell::aside("  nothing known"),
+            [] => TableCell::aside("  none known"),
             names => TableCell::word(format!("  {}", names.join(", "))),
         },
     }

@@ -62,20 +62,23 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let (header, rows) = table.lines();
+    let said = |text: Option<&str>, role: Role| {
+        let lines = text.map_or_else(Vec::new, |text| wrapped(text, inside.width.into()));
+        lines.into_iter().map(move |line| Line::styled(line, theme.style(role)))
+    };
+    // What it comes to stays in sight; the figures move under it.
+    let head: Vec<Line> = said(app.views.compare.why(), Role::Title).chain([header]).collect();
     let mut drawn: Vec<Drawn> = rows.into_iter().map(Drawn::Line).collect();
-    let names = table.names().map_or_else(Vec::new, |names| wrapped(&names, inside.width.into()));
-    drawn.extend(names.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
-    let why = app.views.compare.why().map_or_else(Vec::new, |why| wrapped(why, inside.width.into()));
-    drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
-    let unknown = app.views.compare.unknown().map_or_else(Vec::new, |unknown| wrapped(unknown, inside.width.into()));
-    drawn.extend(unknown.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
+    drawn.extend(said(table.names().as_deref(), Role::Dim).map(Drawn::Line));
+    drawn.extend(said(app.views.compare.unknown(), Role::Dim).map(Drawn::Line));
     drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
     drawn.extend((0..shown.columns.len()).map(Drawn::Step));
     let mut rows = inside.rows();
-    if let Some(at) = rows.next() {
-        buf.set_line(at.x, at.y, &header, at.width);
+    for (line, at) in head.iter().zip(rows.by_ref()) {
+        buf.set_line(at.x, at.y, line, at.width);
     }
-    let top = app.views.compare.top(shown.columns.len()).min((drawn.len() + 1).saturating_sub(inside.height.into()));
+    let beyond = (drawn.len() + head.len()).saturating_sub(inside.height.into());
+    let top = app.views.compare.top(shown.columns.len()).min(beyond);
     for (row, at) in drawn.into_iter().skip(top).zip(rows) {
         match row {
             Drawn::Line(line) => buf.set_line(at.x, at.y, &line, at.width).0,
@@ -93,7 +96,8 @@ fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Pointer
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
-    let tall = usize::from(at.y - inside.y) <= shown.figures.len();
+    let why = app.views.compare.why().map_or(0, |why| wrapped(why, inside.width.into()).len());
+    let tall = usize::from(at.y - inside.y) <= why + shown.figures.len();
     let (column, _) = shown.columns.get(across).filter(|_| tall)?;
     Some(PointerTarget::Row(Panel::Map, column.pin.unwrap_or(app.pins.all().len())))
 }
@@ -292,11 +296,14 @@ impl<'a> ComparisonTable<'a> {
         let headings: Vec<String> = scenarios.chain(self.difference_heading()).collect();
         let mut table = Table::headed(std::iter::once("").chain(headings.iter().map(String::as_str)));
         table.extend(self.shown.figures.iter().map(|figure| {
+            let best = figure.best().filter(|_| self.shown.columns.len() > 2);
             let values = figure.values.iter().enumerate().map(|(index, value)| {
                 let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
                 let text = figure.text(*value);
                 if over {
                     TableCell::word(format!("{text} {}", self.theme.glyphs().too_big)).toned(CellTone::Bad)
+                } else if best.is_some_and(|best| figure.text(best) == text) {
+                    TableCell::word(text).toned(CellTone::Good)
                 } else {
                     TableCell::word(text)
                 }
@@ -389,6 +396,16 @@ fn verdict(figure: &ComparedRow, from: f64, to: f64) -> (&'static str, CellTone)
 }
 
 impl ComparedRow {
+    /// The value that is better than all others, where more or less of it is.
+    fn best(&self) -> Option<f64> {
+        let values = self.values.iter().copied();
+        match self.better {
+            Better::More => values.reduce(f64::max),
+            Better::Less => values.reduce(f64::min),
+            Better::Neither => None,
+        }
+    }
+
     fn text(&self, value: f64) -> String {
         // A chance of less than one in a million is none.
         if self.dimension == Dimension::Share && value.abs() < 1e-4 {

@@ -14,7 +14,7 @@ use crate::ui::panels::panel_list;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::ui::widgets::text::columns;
+use crate::ui::widgets::text::{self, columns};
 use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 use shardscope_report::figures::{
@@ -23,7 +23,7 @@ use shardscope_report::figures::{
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
-    height: |app| 2 + columns(lines(app, Theme::default()).len()).max(HOW_ROWS),
+    height: |app| 2 + columns(lines(app, Theme::default(), NARROW).len()).max(HOW_ROWS),
     content: Content::Table(view),
     status: |app, _| status(app),
 };
@@ -54,7 +54,7 @@ const HOW: &str = "Enter: type what a step of this job takes on your machine, li
                    reaches, like 38 %, or the peak of its memory, like 71 GiB. A message of PyTorch that memory ran out can \
                    be pasted. The scenario must say what ran.";
 
-fn view(app: &App, theme: Theme, _: Rect) -> TableView {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let view = &app.views.measured;
     let stale = if app.inputs.measured.is_some() && view.diagnosis().is_none() { ", computing" } else { "" };
     let framed = TableView {
@@ -66,20 +66,25 @@ fn view(app: &App, theme: Theme, _: Rect) -> TableView {
         (None, _) => TableView { instead: Some(HOW.to_owned()), ..framed },
         (Some(_), Some(Err(why))) => TableView { instead: Some(why.clone()), ..framed },
         (Some(_), None) => framed,
-        (Some(_), Some(Ok(_))) => TableView { list: panel_list(app, theme, lines(app, theme), view.row()), ..framed },
+        (Some(_), Some(Ok(_))) => {
+            TableView { list: panel_list(app, theme, lines(app, theme, inside.width), view.row()), ..framed }
+        }
     }
 }
 
+/// Columns that its lines have at least: it is as high as they take there.
+const NARROW: u16 = 78;
+
 /// Every line, with the row that it is.
-fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
+fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
     let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.diagnosis()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
-    let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
+    let mut lines = Listing { theme, width: width.into(), drawn: Vec::new(), rows: 0 };
     let mut said = attribution
         .as_ref()
         .map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told, counted(app, run))])
         .into_iter();
-    lines.row(Line::styled(format!(" {}", said.next().unwrap_or_default()), theme.style(Role::Title)));
+    lines.head(&said.next().unwrap_or_default());
     for line in said {
         lines.say(line);
     }
@@ -94,7 +99,8 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);
-        lines.say(format_args!("{:>7}  unexplained by any constant", percent(told.unexplained)));
+        let unexplained = format!(" {:>7}  unexplained by any constant", percent(told.unexplained));
+        lines.drawn.push((Line::styled(unexplained, theme.style(Role::Dim)), None));
         lines.say(band_words(told));
     }
     lines.drawn
@@ -103,6 +109,8 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
 /// Lines of a list, some of which are rows.
 struct Listing {
     theme: Theme,
+    /// Columns of the list.
+    width: usize,
     drawn: Vec<ListLine<'static>>,
     rows: usize,
 }
@@ -113,8 +121,21 @@ impl Listing {
         self.rows += 1;
     }
 
+    /// The first row, on as many lines as it takes.
+    fn head(&mut self, text: &str) {
+        let mut lines = self.wrapped(text, Role::Title).into_iter();
+        self.row(lines.next().unwrap_or_default());
+        self.drawn.extend(lines.map(|line| (line, None)));
+    }
+
     fn say(&mut self, text: impl fmt::Display) {
-        self.drawn.push((Line::styled(format!(" {text}"), self.theme.style(Role::Dim)), None));
+        let lines = self.wrapped(&text.to_string(), Role::Dim);
+        self.drawn.extend(lines.into_iter().map(|line| (line, None)));
+    }
+
+    fn wrapped(&self, text: &str, role: Role) -> Vec<Line<'static>> {
+        let lines = text::wrapped(text, self.width.saturating_sub(2));
+        lines.into_iter().map(|line| Line::styled(format!(" {line}"), self.theme.style(role))).collect()
     }
 
     /// A table under its headings, after a blank; nothing where it has no rows.

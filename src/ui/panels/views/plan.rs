@@ -130,7 +130,6 @@ fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16
         parts.push(Span::raw(format!("{} TFLOP/s", tflops(summary))));
         parts.push(Span::raw(Tuned::from(&found.scenario).to_string()));
         parts.push(Span::raw(format!("step {}", summary.step_time)));
-        parts.extend(planning.runs_in().map(|names| Span::raw(format!("runs in {names}"))));
     }
     joined(parts, theme, width)
 }
@@ -223,7 +222,10 @@ fn status(app: &App) -> String {
     let planning = &app.views.plan;
     let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));
     match planning.chosen() {
-        Some(_) if fresh => "[ and ] move the limit; Enter applies this plan to the scenario".to_owned(),
+        Some(_) if fresh => {
+            let runs_in = planning.runs_in().unwrap_or_default();
+            format!("[ and ] move the limit; Enter applies this plan, which runs in: {runs_in}")
+        }
         _ => String::new(),
     }
 }

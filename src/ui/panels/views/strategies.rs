@@ -156,9 +156,7 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     let marked = app.views.strategies.rows().iter().any(|row| is_coarser(app, row));
     let [current, best, too_big, impossible] = [glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible];
     let text = if marked {
-        format!(
-            "  {current} current  {best} fastest in the same formats  ! other number formats  {too_big} does not fit"
-        )
+        format!("  {current} current  {best} fastest in the same formats  ! other formats  {too_big} does not fit")
     } else {
         format!(
             "  {current} current  {best} fastest  {too_big} does not fit  {impossible} not possible  levels: bytes sent"

@@ -30,7 +30,7 @@ use shardscope_report::figures::Figures;
 use shardscope_report::snapshot::{HeldSnapshot, Listed};
 
 pub(super) use views::{
-    advised, best, best_by_operator, compared, copies, evidence, hardware, measured, out_of_memory, planned,
+    advised, best, best_by_operator, compared, copies, evidence, hardware, lengths, measured, out_of_memory, planned,
     strategies, strategies_in_fp8, traffic, training,
 };
 
@@ -127,8 +127,16 @@ pub(super) fn pipeline() -> App {
     summary.memory = stages[0];
     let trace = trace.in_order();
     let details = Details { slowed: trace.slowed(), ..details(&app.scenario) };
-    let evaluation =
-        Evaluation { summary, stages, trace, elasticity: Vec::new(), setbacks: Vec::new(), error_band: None, details };
+    let evaluation = Evaluation {
+        summary,
+        stages,
+        trace,
+        elasticity: Vec::new(),
+        setbacks: Vec::new(),
+        error_band: None,
+        details,
+        ahead: None,
+    };
     app.receive(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app
 }
@@ -245,7 +253,7 @@ fn summary() -> Summary {
             optimizer: ms(120.0),
             other: ms(410.0),
         },
-        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0) },
+        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0), beside: ms(0.0) },
         memory: Memory {
             capacity: gib(64.0),
             peak: parts.total(),
@@ -286,8 +294,9 @@ fn evaluation() -> Evaluation {
             felt(Property::LevelLatency(2), -0.02, 0.002),
         ],
         setbacks: Vec::new(),
-        error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
+        error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12, own: 0 }),
         details: Details::default(),
+        ahead: None,
     }
 }
 

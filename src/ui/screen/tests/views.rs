@@ -245,3 +245,11 @@ fn the_evidence_in_ascii() {
     assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
     insta::assert_snapshot!(shown);
 }
+
+#[test]
+fn the_context_lengths() {
+    insta::assert_snapshot!(screen(&fixture::lengths(false), UTF8, (80, 24)));
+    insta::assert_snapshot!(shown(fixture::lengths(true), "jj", UTF8, (80, 24)));
+    insta::assert_snapshot!(shown(fixture::lengths(true), "j", ASCII, (120, 34)));
+    insta::assert_snapshot!(shown(fixture::lengths(true), "G", UTF8, (200, 50)));
+}

@@ -239,6 +239,7 @@ pub(super) const fn way(kind: TaskKind) -> Option<&'static str> {
 pub(super) const fn names(kind: TaskKind) -> (&'static str, &'static str, &'static str) {
     match kind {
         TaskKind::Forward => ("forward", "fwd", "f"),
+        TaskKind::ForwardAlone => ("forward alone", "alone", "a"),
         TaskKind::Backward => ("backward", "bwd", "b"),
         TaskKind::BackwardInputs => ("backward, inputs", "bwd-in", "b"),
         TaskKind::BackwardWeights => ("backward, weights", "bwd-w", "w"),
@@ -250,5 +251,6 @@ pub(super) const fn names(kind: TaskKind) -> (&'static str, &'static str, &'stat
         TaskKind::PointToPoint => ("point-to-point", "p2p", "p"),
         TaskKind::Copy => ("copy", "copy", "c"),
         TaskKind::Host => ("host", "host", "h"),
+        TaskKind::Rollout => ("rollout", "roll", "r"),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
         }
         for StageVisit { first, last } in visits(scale) {
             let part = match first.activity.kind {
-                TaskKind::Forward => FORWARD,
+                TaskKind::Forward | TaskKind::ForwardAlone => FORWARD,
                 kind if kind.is_backward() => BACKWARD,
                 _ => OPTIMIZER,
             };

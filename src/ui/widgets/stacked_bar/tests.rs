@@ -118,14 +118,14 @@ proptest! {
     #[test]
     fn any_size_and_any_bytes_draw(
         (width, height, x, y) in (0u16..200, 0u16..6, 0u16..40, 0u16..6),
-        sizes in proptest::array::uniform8(proptest::num::f64::ANY),
+        sizes in proptest::array::uniform10(proptest::num::f64::ANY),
         capacity in proptest::num::f64::ANY,
         ascii: bool,
     ) {
-        let [weights, gradients, optimizer, secondary_weights, activations, gathered, communication, reserved] =
+        let [weights, gradients, optimizer, beside, secondary_weights, activations, gathered, communication, engine, reserved] =
             sizes.map(Bytes::new);
         let parts = MemoryParts {
-            weights, gradients, optimizer, secondary_weights, activations, gathered, communication, reserved,
+            weights, gradients, optimizer, beside, secondary_weights, activations, gathered, communication, engine, reserved,
         };
         let bar = StackedBar { name: "a", ..StackedBar::new(theme(Depth::True, ascii), parts, Bytes::new(capacity)) };
         let mut buf = Buffer::empty(Rect::new(0, 0, 100, 4));

@@ -2,7 +2,7 @@
 
 use crate::hardware::Group;
 use crate::plan::pass::PerDirection;
-use crate::plan::{Format, Plan};
+use crate::plan::{Format, LossKind, Plan};
 use crate::units::Count;
 
 use super::super::rates::Rates;
@@ -83,10 +83,7 @@ impl Rates<'_> {
     /// round. `gather` is of a micro-batch's activations, and so is `sum`, an all-reduce or what takes its place.
     fn end_transfers(&self, gather: Transfer, sum: Transfer, group: Group) -> EndTransfers {
         let stack = &self.scenario.stack;
-        // The loss sums a number per token three times: the largest logit, the exponentials, the next token's logit
-        // (Megatron-LM's `tensor_parallel/cross_entropy.py`, PyTorch's `distributed/tensor/parallel/loss.py`).
-        let once = self.all_reduce(Payload::plain(self.tokens(), Format::Fp32), group);
-        let loss = once + once + once;
+        let loss = self.loss_exchange(group);
         // With sequence parallelism an end needs half of what a half of a layer does; backward of the head reduces its
         // input's gradients, and where that was not kept gathers its input again.
         let (embedding, head, back) = match (stack.sequence_parallel, stack.keeps_gathered) {
@@ -94,6 +91,7 @@ impl Rates<'_> {
             (true, true) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather),
             (true, false) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather + gather),
         };
+        let back = if self.scenario.repeats_logits() { back + loss } else { back };
         // A further token's embedding and logits are as the model's. Before the product that joins it to the layer before
         // both halves of the input are gathered, and behind it the output; backward sums them (Megatron-Core,
         // `multi_token_prediction.py`, `_concat_embeddings`).
@@ -108,6 +106,24 @@ impl Rates<'_> {
         let (back, overlapped_head) =
             if stack.tensor_overlap { (Transfer::default(), back) } else { (back, Transfer::default()) };
         EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, overlapped_head }
+    }
+
+    /// What tensor ranks tell each other of the logits: three sums of a number per token, of the largest logit, the exponentials
+    /// and the next token's logit (Megatron-LM's `tensor_parallel/cross_entropy.py`, PyTorch's
+    /// `distributed/tensor/parallel/loss.py`), chunk by chunk where there are such; or all logits, where each rank has the whole
+    /// vocabulary.
+    fn loss_exchange(&self, group: Group) -> Transfer {
+        if self.scenario.loss() == LossKind::Whole {
+            let logits = self.tokens() * f64::from(self.scenario.model.vocab);
+            let format =
+                if self.scenario.copies_head() { Format::Fp32 } else { self.scenario.plan.precision.storage() };
+            return self.gather(Payload::plain(logits, format), group);
+        }
+        let once = |tokens: Count| {
+            let once = self.all_reduce(Payload::plain(tokens, Format::Fp32), group);
+            once + once + once
+        };
+        self.loss_chunks().map_or_else(|| once(self.tokens()), |chunks| once(Count::new(chunks.tokens)) * chunks.count)
     }
 
     /// Splits a collective into the share beside the matrix product that it feeds or follows, and the rest.

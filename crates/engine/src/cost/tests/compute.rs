@@ -150,22 +150,6 @@ fn heads_of_an_odd_size_slow_plain_attention() {
     close(rates(&scenario).attention(DENSE, 1).forward.time, 3.0 * 4.0 * 1024.0 * 1024.0 * 1008.0 / 100e12);
 }
 
-/// Of flash attention 3 backward has 0.6 of forward's rate where the fit says so, up to 8,192 tokens; at 65,536 an eighth of what
-/// that lacks of 0.87 is left: 0.87 - 0.27 / 8 = 0.83625.
-#[test]
-fn backward_of_long_sequences_comes_near_forward() {
-    let share = |attention: Attention, sequence: u32| {
-        let mut scenario = with(|efficiency| efficiency.attention_backward = 0.6);
-        Arc::make_mut(&mut scenario.stack).attention = attention;
-        scenario.plan.sequence = sequence;
-        let passes = rates(&scenario).attention(DENSE, 1);
-        passes.forward.time * 2.5 / passes.backward.time
-    };
-    close(share(Attention::Flash3, 8192), 0.6);
-    close(share(Attention::Flash3, 65_536), 0.83625);
-    close(share(Attention::Flash2, 65_536), 0.6);
-}
-
 #[test]
 fn softmax_is_fused_in_fours() {
     let mut scenario = with(|efficiency| efficiency.attention_score_bytes = 10.0);

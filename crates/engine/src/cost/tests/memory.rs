@@ -19,6 +19,32 @@ fn activations_of_a_gelu_layer_are_thirty_four_bytes_per_token_and_channel() {
     close(rates(&scenario).activations(DENSE).layer, 34.0 * tokens_hidden);
 }
 
+/// A layer of 4 h channels in its MLP keeps 32 bytes for each token and channel (no masks): 16 of them are what the activation
+/// function and the second matrix read, which tiles do not keep. Backward of the MLP works in 2 bytes of the gradient at its
+/// input, and in 8 of what lies between the matrices; a fourth of these and of the 16 is there at a time.
+#[test]
+fn an_mlp_in_tiles_keeps_its_input_and_computes_the_rest_again() {
+    let mut scenario = testing::scenario();
+    let tokens_hidden = 1024.0 * 1024.0;
+    let before = rates(&scenario).activations(DENSE);
+    close(before.layer, 32.0 * tokens_hidden);
+    close(before.pieces[Piece::Mlp].working, 10.0 * tokens_hidden);
+    let [forward, backward] = [rates(&scenario).layer(DENSE).forward, rates(&scenario).layer(DENSE).backward];
+    let flop = TokenFlop::new(&scenario);
+    scenario.plan.mlp_tiles = 4;
+    let tiled = rates(&scenario).activations(DENSE);
+    close(tiled.layer, 16.0 * tokens_hidden);
+    close(tiled.whole, 16.0 * tokens_hidden);
+    close(tiled.pieces[Piece::Mlp].working, (2.0 + (8.0 + 16.0) / 4.0) * tokens_hidden);
+    // Both matrices run again, with what lies between them, and neither norm nor residual.
+    let more = rates(&scenario).layer(DENSE).backward[Piece::Mlp].time - backward[Piece::Mlp].time;
+    assert!(more > Seconds::ZERO && more < forward[Piece::Mlp].time, "{more}");
+    close(rates(&scenario).layer(DENSE).backward[Piece::Mixer].time, backward[Piece::Mixer].time.get());
+    // 2 flop for each of 8 h^2 weights of a layer.
+    let weights = 8.0 * 1024.0 * 1024.0 * f64::from(scenario.model.layers);
+    close((TokenFlop::new(&scenario).recomputed - flop.recomputed).get(), 2.0 * weights);
+}
+
 #[test]
 fn without_sequence_parallelism_each_tensor_rank_passes_the_whole_stream() {
     let mut scenario = testing::scenario();
@@ -72,24 +98,6 @@ fn a_loss_in_sixteen_bits_holds_three_of_them() {
                 [plan]\nnodes = 1\nmicro_batch = 4\nsequence = 2048\n";
     let scenario = library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
     close(rates(&scenario).logits(), 8192.0 * 32_000.0 * 6.0);
-}
-
-/// In eight chunks of the sequence (torchtune's `CEWithChunkedOutputLoss`) 2 bytes of a logit and 2 of its gradient stay, and
-/// of one chunk in eight 12 more: 4 + 12 / 8 = 5.5 bytes instead of 14.3. Its traffic is that of PyTorch's own loss, 32 bytes.
-#[test]
-fn a_chunked_loss_holds_an_eighth_of_its_logits_in_fp32() {
-    let library = crate::presets::Library::embedded();
-    let text = "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"torchtitan\"\nmodel = \"llama-3.1-8b\"\nstrategy = \"fsdp\"\n\
-                [plan]\nnodes = 1\nmicro_batch = 2\nsequence = 8192\n";
-    let mut scenario =
-        library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
-    Arc::make_mut(&mut scenario.stack).loss = "chunked".to_owned();
-    let logits = 16_384.0 * 128_256.0;
-    // 11.6 GB, where the loss in one piece holds 30 GB.
-    close(rates(&scenario).logits(), logits * (4.0 + 12.0 / 8.0));
-    let loss = |scenario: &Scenario| rates(scenario).head().backward.memory - rates(scenario).head().forward.memory;
-    // Two thirds of the bytes less one third, at the rate that memory reaches.
-    close(loss(&scenario), logits * 32.0 / 3.0 / rates(&scenario).memory.get());
 }
 
 #[test]

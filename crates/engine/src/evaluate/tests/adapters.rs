@@ -149,6 +149,47 @@ fn adapters_of_another_format_cast_an_input_each() {
     close(kept("all"), always + (6.0 + 2.0 + 2.0 + 8.0) * 1024.0 + 6.0 * 32.0);
 }
 
+/// bitsandbytes kept the input of each product by weights of 4 or 8 bits: beside adapters on queries and values alone those of
+/// the MLP's two matrices, 1 and 4 widths; attention puts its own out in that format. Adapters in fp32 have casts beside.
+#[test]
+fn products_by_quantised_weights_keep_their_inputs() {
+    let kept = |frozen: FrozenFormat, keeps: bool, adapters: Option<crate::plan::Format>| {
+        let mut scenario = adapted(TrainMethod::Lora, frozen);
+        let stack = std::sync::Arc::make_mut(&mut scenario.stack);
+        (stack.keeps_frozen_inputs, stack.adapter_format) = (keeps, adapters);
+        let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
+        rates.activations(scenario.model.kind(0)).layer.get() / (1024.0 * 2.0)
+    };
+    let without = kept(FrozenFormat::Nf4, false, None);
+    for frozen in [FrozenFormat::Nf4, FrozenFormat::Int8] {
+        close(kept(frozen, true, None), without + (1.0 + 4.0) * 1024.0);
+    }
+    close(kept(FrozenFormat::Bf16, true, None), without);
+    let cast = Some(crate::plan::Format::Fp32);
+    close(kept(FrozenFormat::Nf4, true, cast), kept(FrozenFormat::Nf4, false, cast) + (1.0 + 1.0 + 4.0) * 1024.0);
+}
+
+/// Frozen weights in fp32 take 4 bytes; each product casts them, 4 bytes read and 2 written, and keeps the cast until its
+/// backward. What ranks that share them gather is refused.
+#[test]
+fn frozen_weights_in_fp32_are_cast_for_each_product() {
+    let layer = |frozen: FrozenFormat| {
+        let scenario = adapted(TrainMethod::Lora, frozen);
+        let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
+        let kind = scenario.model.kind(0);
+        (rates.activations(kind).layer.get(), rates.layer(kind).forward.sum().memory.get())
+    };
+    let weights = FROZEN / 8.0;
+    let [whole, cast] = [FrozenFormat::Bf16, FrozenFormat::Fp32].map(layer);
+    close(cast.0 - whole.0, weights * 2.0);
+    close(cast.1 - whole.1, weights * 6.0 / 1e12);
+    let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Fp32);
+    close(evaluate(&scenario).memory.parts.weights.get(), FROZEN * 4.0 + ADAPTERS * 2.0);
+    (scenario.plan.size, scenario.plan.sharding) = (Size::Nodes(1), testing::zero3());
+    let refused = scenario.layout().expect_err("they are shared");
+    assert_eq!(refused[0].field, "plan.frozen_format");
+}
+
 /// Of 8 layers the last has its gradients, of two bytes each, at the peak, which is where its backward begins; with a second
 /// micro-batch all of them are there.
 #[test]

@@ -17,8 +17,8 @@ proptest! {
         let parts = compute + exposed + bubble + optimizer + other;
         prop_assert!((parts.get() - step).abs() <= 1e-9 * step, "{parts} is not {step}");
         prop_assert!(exposed <= communication);
-        let Phases { forward, backward, update } = summary.phases;
-        let phases = forward + backward + update;
+        let Phases { forward, backward, update, beside } = summary.phases;
+        let phases = forward + backward + update + beside;
         prop_assert!((phases.get() - step).abs() <= 1e-9 * step, "{phases} is not {step}");
         let stages = stages(&scenario, &workspace);
         for memory in stages.iter().chain([&summary.memory]) {

@@ -113,7 +113,7 @@ impl<'a> PipelineContext<'a> {
 
     /// The tasks that bring a stage's weights; the last one runs on the same stream for all stages.
     fn fetch_weights(&self, body: &mut GraphBuilder<'_>, work: usize, pass: Pass) -> Vec<Task> {
-        let phase = Phase::from(pass);
+        let phase = self.costs().phase(pass);
         let released = Some(body.after(TaskEvent::Released, 0));
         let copied = self.sum(work, |costs, elements| costs.loaded(elements, pass));
         let loaded = (copied > Bytes::ZERO).then(|| body.after(TaskEvent::Loaded, -1));

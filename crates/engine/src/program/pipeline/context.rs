@@ -181,7 +181,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     pub(super) fn emit(&self) -> TaskEmitter<'_> {
-        TaskEmitter { costs: self.costs(), streams: self.streams, ahead: 0, contention: self.contention() }
+        TaskEmitter { costs: self.costs(), beside: &[], streams: self.streams, ahead: 0, contention: self.contention() }
     }
 
     pub(super) fn contention(&self) -> Share {

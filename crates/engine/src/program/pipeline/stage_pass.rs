@@ -5,7 +5,7 @@ use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::super::build::GraphBuilder;
-use super::super::label::{ModelPart, Phase, TaskKind};
+use super::super::label::{ModelPart, TaskKind};
 use super::super::network_transfer::NetworkTransfer;
 use super::super::step::{RunSite, TaskEmitter};
 use super::super::stream::Stream;
@@ -106,7 +106,7 @@ impl PipelineContext<'_> {
 
     /// Sends activations, or their gradients, to the rank of the neighbouring stage; each tensor rank sends its share.
     fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, level: usize) {
-        let label = label(Stream::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
+        let label = label(Stream::Pipeline, TaskKind::PointToPoint, ModelPart::Model, self.costs().phase(pass));
         let source = Some(self.costs().source(NetworkTransfer::Send { level }));
         let mut task = body.transfer(&self.costs().send(level), source, Stream::Pipeline, self.contention(), label);
         task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);

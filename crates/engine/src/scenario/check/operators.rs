@@ -55,7 +55,7 @@ fn ends(scenario: &Scenario, placement: &Placement, field: &str, checks: &mut Ch
         || "choose attention, mlp, layer or all".to_owned(),
     );
     checks.refuse(
-        placement.operator == Operator::Head && model.vocab > 0 && model.tied,
+        placement.operator == Operator::Head && model.vocab > 0 && model.has_tied_logits(),
         field,
         || format!("the logits of {} reuse its embedding: they are placed together", model.name),
         || "write 'embedding'".to_owned(),

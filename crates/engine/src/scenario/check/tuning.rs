@@ -1,6 +1,6 @@
 //! What can be wrong with adapters and frozen parts, and with a length of training in examples.
 
-use crate::plan::{Accumulation, FrozenEnds, LoraTarget, Optimizer};
+use crate::plan::{Accumulation, Format, FrozenEnds, FrozenFormat, LoraTarget, Optimizer};
 
 use super::super::Scenario;
 use super::super::field::Field;
@@ -60,6 +60,13 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
         Field::Train.path(),
         || format!("what adapters beside the indexer of {} cost is not known", model.name),
         || "choose full".to_owned(),
+    );
+    let cast = plan.tuning.frozen_format() == FrozenFormat::Fp32 && plan.precision.storage() != Format::Fp32;
+    checks.refuse(
+        cast && scenario.shares_weights(),
+        Field::FrozenFormat.path(),
+        || "ranks gather weights that they share in 16 bits: what they keep in 32 is not known".to_owned(),
+        || "choose bf16, or a strategy that leaves weights whole, like zero1".to_owned(),
     );
     let targets = plan.tuning.targets;
     let has = |list: &[LoraTarget]| list.iter().any(|target| targets.has(*target));

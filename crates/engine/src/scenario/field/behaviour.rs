@@ -48,8 +48,9 @@ impl Field {
 
     /// Whether what it needs follows from its value alone.
     pub(in crate::scenario) const fn is_needed_alone(self) -> bool {
-        // Without a pipeline no schedule counts, and no modules count but under selective recompute.
-        let of_several = matches!(self, Self::Schedule | Self::RecomputeModules);
+        // Without a pipeline no schedule counts, without context ranks no kind of theirs, and no modules count but under
+        // selective recompute.
+        let of_several = matches!(self, Self::Schedule | Self::ContextKind | Self::RecomputeModules);
         !of_several && matches!(self.spec().need, Some(Need::Feature(_, _, None) | Need::Listed(_)))
     }
 

@@ -1,10 +1,10 @@
 //! How values get into a plan and out of it, where that is more than a place of their own. Not for what the fields are
 //! ([`super::table`]).
 
-use crate::plan::{Extent, Format, GlobalBatch, Plan, Secondary, Sharding, Size};
+use crate::plan::{BesideModel, Extent, Format, GlobalBatch, Plan, PostTraining, Rollouts, Secondary, Sharding, Size};
 use crate::units::Share;
 
-use super::Value;
+use super::{Typed, Value};
 
 #[expect(clippy::unnecessary_wraps, reason = "most fields always have a value")]
 pub(super) fn some(value: impl Into<Value>) -> Option<Value> {
@@ -55,8 +55,55 @@ pub(super) fn put_frozen_ends(plan: &mut Plan, ends: &Value) -> bool {
     ends.get().map(|ends| plan.tuning.ends = Some(ends)).is_some()
 }
 
+/// A value of post-training that may be left to the method.
+pub(super) fn put_post<T: Typed>(
+    plan: &mut Plan,
+    value: &Value,
+    place: fn(&mut PostTraining) -> &mut Option<T>,
+) -> bool {
+    value.get().map(|value| *place(&mut plan.post_training) = Some(value)).is_some()
+}
+
+/// The teacher; a plan of a method without one says none.
+pub(super) fn teacher(plan: &Plan) -> Option<Value> {
+    let teacher = &plan.post_training.teacher;
+    (*teacher != BesideModel::None).then(|| teacher.clone().into())
+}
+
+/// What scores answers; a plan of a method without one says none.
+pub(super) fn reward_model(plan: &Plan) -> Option<Value> {
+    let model = &plan.post_training.reward_model;
+    (*model != BesideModel::None).then(|| model.clone().into())
+}
+
+/// A value of the engine that writes answers; a plan of a method without one says none, unless it is not the usual one.
+pub(super) fn of_engine(plan: &Plan, value: fn(&Rollouts) -> Value) -> Option<Value> {
+    let own = value(&plan.post_training.rollouts);
+    (plan.post_training.method.writes() || own != value(&Rollouts::USUAL)).then_some(own)
+}
+
+pub(super) fn put_rollout_share(plan: &mut Plan, share: &Value) -> bool {
+    share.get().map(|share| plan.post_training.rollouts.share = Some(Share::new(share))).is_some()
+}
+
+pub(super) fn put_rollout_format(plan: &mut Plan, format: &Value) -> bool {
+    format.get().map(|format| plan.post_training.rollouts.format = Some(format)).is_some()
+}
+
+pub(super) fn put_cache_format(plan: &mut Plan, format: &Value) -> bool {
+    format.get().map(|format| plan.post_training.rollouts.cache = Some(format)).is_some()
+}
+
 pub(super) fn put_gradient_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.gradients = Some(format)).is_some()
+}
+
+pub(super) fn put_loss_chunk(plan: &mut Plan, tokens: &Value) -> bool {
+    tokens.get().map(|tokens| plan.loss_chunk = Some(tokens)).is_some()
+}
+
+pub(super) fn put_loss_format(plan: &mut Plan, format: &Value) -> bool {
+    format.get().map(|format| plan.loss_format = Some(format)).is_some()
 }
 
 pub(super) fn put_offload_ratio(plan: &mut Plan, share: &Value) -> bool {
@@ -81,6 +128,10 @@ pub(super) fn put_packing(plan: &mut Plan, length: &Value) -> bool {
 
 pub(super) fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
     ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
+}
+
+pub(super) fn put_context_heads(plan: &mut Plan, ranks: &Value) -> bool {
+    ranks.get().map(|ranks| plan.context_heads = Some(ranks)).is_some()
 }
 
 pub(super) fn put_dispatch_formats(plan: &mut Plan, formats: &Value) -> bool {

@@ -7,17 +7,20 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, Compile, CudaGraphs, Dispatcher, Ema, Extent, FlopCount, Format, FrozenEnds, FrozenFormat,
-    GradientFormat, MasterWeights, Moments, Offload, Optimizer, Plan, Precision, Recompute, Reduction, Schedule, Size,
-    TrainMethod, Tuning,
+    Accumulation, AttentionKernel, BesideModel, Compile, ContextKind, CudaGraphs, Dispatcher, Ema, Extent, FlopCount,
+    Format, FrozenEnds, FrozenFormat, GradientFormat, LossFormat, LossKind, MasterWeights, Moments, Offload, Optimizer,
+    Padding, Plan, PostMethod, Precision, Recompute, Reduction, RolloutLayout, Rollouts, Schedule, Size, TrainMethod,
+    TrainerOffload, Tuning,
 };
 use crate::scenario::Checked;
 use crate::stack::{Feature, listed};
 
 use super::lenses::{
-    accumulate, adapters, copy_weights, devices, put_dispatch_formats, put_examples, put_expert_tensor,
-    put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing,
-    put_price, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, of_engine, put_cache_format, put_context_heads, put_dispatch_formats,
+    put_examples, put_expert_tensor, put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads,
+    put_loss_chunk, put_loss_format, put_offload_ratio, put_packing, put_post, put_price, put_rollout_format,
+    put_rollout_share, put_size, put_tokens, quantise_gradients, quantise_weights, reward_model, second_copy, shard,
+    some, teacher, whole_nodes,
 };
 use super::{FieldSpec, Lack, PresetField, Steps, Type, Value};
 
@@ -26,6 +29,9 @@ use entry::{id, plan, sharding, word};
 /// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
 /// the step is built.
 pub(in crate::scenario) const MOST: u32 = 1 << 22;
+
+/// The most tokens of a sequence: four times the longest that was published, 15 million (arXiv 2506.13996), in powers of two.
+const MOST_TOKENS: u32 = 1 << 26;
 
 /// A whole number from 1.
 const COUNT: Type = Type::Count(1, MOST);
@@ -39,8 +45,11 @@ const LENGTHS: Steps = Steps::Numbers(&[1e9, 1e10, 1e11, 3e11, 1e12, 2e12, 5e12,
 
 const NO_PIPELINE: &str = "there is no pipeline";
 const PIPELINE: &str = "choose 2 or more pipeline ranks";
+const NO_CONTEXT: &str = "there is one context rank";
+const CONTEXT: &str = "choose 2 or more context ranks";
 const NO_ADAPTERS: &str = "all parameters are trained, so that there are no adapters";
 const ADAPTERS: &str = "choose train lora or qlora";
+const WRITES: &str = "choose method grpo or ppo";
 const SHARDS: &str = "choose a strategy that shards them";
 
 /// Whether each rank holds a part of the state whole.
@@ -51,6 +60,15 @@ fn is_whole(plan: &Plan, extent: &Extent) -> bool {
 /// Whether weights are gathered unit by unit.
 fn gathers(job: &Checked<'_>) -> bool {
     job.layout().weights > 1 && !job.plan.staged()
+}
+
+/// Whether a value of the engine that writes answers stands where none are written.
+fn is_unwritten(plan: &Plan, is_said: fn(&Rollouts) -> bool) -> bool {
+    !plan.post_training.method.writes() && is_said(&plan.post_training.rollouts)
+}
+
+fn nothing_written(plan: &Plan) -> String {
+    format!("{} trains on given answers", plan.post_training.method)
 }
 
 /// What a program lacks whose list does not have a value.
@@ -177,7 +195,7 @@ fields![
         .steps(Steps::Batches)
         .searched_on_request()
         .lens(|plan| some(plan.global_batch), |plan, batch| batch.put(&mut plan.global_batch)),
-    Sequence = plan("plan.sequence", "seq", COUNT, "the model's")
+    Sequence = plan("plan.sequence", "seq", Type::Count(1, MOST_TOKENS), "the model's")
         .help("S", "Tokens per sequence")
         .unit("token", "tokens")
         .steps(Steps::Powers(256, 1 << 20))
@@ -223,6 +241,15 @@ fields![
         .idle_if(|plan| !plan.recompute_modules.is_of_stack() && plan.recompute != Recompute::Selective)
         .because_of(|plan| format!("recompute {} takes no modules", plan.recompute), "choose recompute selective")
         .lens(|plan| some(plan.recompute_modules), |plan, modules| modules.put(&mut plan.recompute_modules)),
+    MlpTiles = plan("plan.mlp_tiles", "mlp-tiles", Type::Count(1, 1024), "1")
+        .label("mlp tiles")
+        .help("N", "Parts of a micro-batch's tokens whose MLP is computed one after the other, and again in backward")
+        .unit("tile", "tiles")
+        .steps(Steps::Powers(1, 256))
+        .range(1, 64)
+        .rare()
+        .searched_on_request()
+        .lens(|plan| some(plan.mlp_tiles), |plan, count| count.put(&mut plan.mlp_tiles)),
     Precision = word::<Precision>("plan.precision", "precision", "bf16, or fp16 on a device without it")
         .help("PRECISION", "Number formats of weights and arithmetic")
         .suspected(8, 8)
@@ -247,7 +274,7 @@ fields![
         .needs(Feature::Tensor, "tensor parallelism")
         .lens(|plan| some(plan.tensor), |plan, count| count.put(&mut plan.tensor)),
     Context = plan("plan.context", "cp", COUNT, "1")
-        .help("N", "Context-parallel ranks (ring attention)")
+        .help("N", "Context-parallel ranks, which share each sequence")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
         .range(1, 64)
@@ -256,6 +283,41 @@ fields![
         .suspected(0, 0)
         .needs(Feature::Context, "context parallelism")
         .lens(|plan| some(plan.context), |plan, count| count.put(&mut plan.context)),
+    ContextKind = word::<ContextKind>("plan.context_kind", "cp-kind", "stack")
+        .help(
+            "KIND",
+            "What context ranks send one another: keys and values around a ring (zigzag: with even work) or gathered              (all-gather), heads (ulysses), or both (usp)",
+        )
+        .rare()
+        .searched_on_request()
+        .suspected(2, 2)
+        .needs_listed(|plan, runs| {
+            let kind = plan.context_kind;
+            let has = kind == ContextKind::Stack || plan.context == 1 || runs.shares_context(kind);
+            unlisted(has, format!("context parallelism of kind {kind}"), runs.context_kinds.as_ref())
+        })
+        .idle_if(|plan| plan.context_kind != ContextKind::Stack && plan.context == 1)
+        .because(NO_CONTEXT, CONTEXT)
+        .lens(|plan| some(plan.context_kind), |plan, kind| kind.put(&mut plan.context_kind)),
+    ContextHeads = plan("plan.context_heads", "cp-heads", COUNT, "as many as keys allow")
+        .help("N", "Context ranks that exchange heads under --cp-kind usp; groups of them pass keys around")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 64))
+        .range(1, 16)
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| plan.context_heads.is_some() && plan.context == 1)
+        .because(NO_CONTEXT, CONTEXT)
+        .idle_if(|plan| plan.context_heads.is_some() && plan.context_kind != ContextKind::Usp)
+        .because_of(|plan| format!("kind {} does not say who exchanges heads", plan.context_kind), "choose cp-kind usp")
+        .lens(|plan| plan.context_heads.map(Value::Count), put_context_heads),
+    AttentionKernel = word::<AttentionKernel>("plan.attention_kernel", "attention-kernel", "stack")
+        .label("attention")
+        .help("KERNEL", "Kernel of attention; stack: the stack's on the device")
+        .rare()
+        .searched_on_request()
+        .suspected(5, 5)
+        .lens(|plan| some(plan.attention_kernel), |plan, kernel| kernel.put(&mut plan.attention_kernel)),
     Pipeline = plan("plan.pipeline", "pp", COUNT, "1")
         .help("N", "Pipeline ranks")
         .steps(Steps::Powers(1, 128))
@@ -374,6 +436,7 @@ fields![
     Moments = word::<Moments>("plan.moments", "moments", "fp32")
         .help("FORMAT", "Format of the optimizer's moments; adam8bit has its own")
         .rare()
+        .searched_for_launchers()
         .idle_if(|plan| plan.moments != Moments::Fp32 && plan.optimizer == Optimizer::Adam8bit)
         .because("adam8bit has moments of 8 bits", "choose optimizer adam")
         .lens(|plan| some(plan.moments), |plan, format| format.put(&mut plan.moments)),
@@ -381,6 +444,7 @@ fields![
         .label("masters")
         .help("FORMAT", "Format of the copy of weights that the optimizer updates; none: the weights themselves")
         .rare()
+        .searched_for_launchers()
         .idle_if(|plan| plan.master_weights != MasterWeights::Fp32 && plan.precision.storage() == Format::Fp32)
         .because_of(
             |plan| format!("precision {} has no master weights beside its fp32 weights", plan.precision),
@@ -450,6 +514,258 @@ fields![
         .help("ENDS", "Embedding, or last norm and logits (head), that stay as they are")
         .rare()
         .lens(|plan| plan.tuning.ends.map(Value::from), put_frozen_ends),
+    Loss = word::<LossKind>("plan.loss", "loss", "stack")
+        .help(
+            "KIND",
+            "How logits and loss are computed: of all tokens by operators (whole), divided over tensor ranks, by one \
+             kernel (fused), or of some tokens at a time (chunked); stack for the stack's own",
+        )
+        .rare()
+        .searched_on_request()
+        .needs_listed(|plan, runs| {
+            unlisted(runs.computes(plan.loss), format!("loss that is {}", plan.loss), runs.losses.as_ref())
+        })
+        .idle_if(|plan| plan.loss == LossKind::VocabParallel && plan.tensor == 1)
+        .because("one tensor rank has the whole vocabulary", "choose 2 or more tensor ranks")
+        .lens(|plan| some(plan.loss), |plan, loss| loss.put(&mut plan.loss)),
+    LossChunk = plan("plan.loss_chunk", "loss-chunk", COUNT, "the stack's")
+        .label("chunk")
+        .help("TOKENS", "Tokens that a loss in chunks takes at a time")
+        .unit("token", "tokens")
+        .steps(Steps::Powers(64, 1 << 16))
+        .range(128, 16_384)
+        .rare()
+        .searched_on_request()
+        .lens(|plan| plan.loss_chunk.map(Value::Count), put_loss_chunk),
+    LossFormat = word::<LossFormat>("plan.loss_format", "loss-format", "as the stack has it")
+        .label("loss in")
+        .help("FORMAT", "Format of the head's product and of the loss")
+        .rare()
+        .lens(|plan| plan.loss_format.map(Value::from), put_loss_format),
+    Method = word::<PostMethod>("post_training.method", "method", "sft")
+        .help("METHOD", "What a step computes of an example, after pre-training")
+        .rare()
+        .lens(|plan| some(plan.post_training.method), |plan, method| method.put(&mut plan.post_training.method)),
+    Reference = plan("post_training.reference", "reference", Type::Beside, "resident, beside adapters adapters-off")
+        .help(
+            "MODEL",
+            "Model that dpo, kto, grpo and ppo compare with: resident (a copy), host, adapters-off, precomputed, none, \
+             or a model's id",
+        )
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| plan.post_training.reference.is_some() && plan.post_training.method.of_reference() == 0)
+        .because_of(
+            |plan| format!("{} compares with no reference", plan.post_training.method),
+            "choose method dpo, kto, grpo or ppo"
+        )
+        .lens(
+            |plan| plan.post_training.reference.clone().map(Value::Beside),
+            |plan, model| put_post(plan, model, |post| &mut post.reference),
+        ),
+    ReferenceOver =
+        plan("post_training.reference_over", "reference-over", Type::Extent, "as the trained model's weights")
+            .label("ref shard")
+            .help("EXTENT", "Extent over which a reference's weights are sharded")
+            .steps(Steps::Extents)
+            .rare()
+            .idle_if(|plan| {
+                plan.post_training.reference_over.is_some()
+                    && (!plan.reference().is_passed() || plan.reference() == BesideModel::AdaptersOff)
+            })
+            .because("no reference has weights of its own", "choose method dpo and reference resident")
+            .lens(
+                |plan| plan.post_training.reference_over.clone().map(Value::Extent),
+                |plan, extent| put_post(plan, extent, |post| &mut post.reference_over),
+            ),
+    Teacher = plan("post_training.teacher", "teacher", Type::Beside, "none")
+        .help("MODEL", "Model that distill learns from: its id, resident (a copy), host, adapters-off or precomputed")
+        .rare()
+        .idle_if(|plan| {
+            plan.post_training.teacher != BesideModel::None && plan.post_training.method.of_teacher() == 0
+        })
+        .because_of(|plan| format!("{} has no teacher", plan.post_training.method), "choose method distill")
+        .lens(teacher, |plan, model| model.put(&mut plan.post_training.teacher)),
+    TeacherOver = plan("post_training.teacher_over", "teacher-over", Type::Extent, "as the trained model's weights")
+        .label("tea shard")
+        .help("EXTENT", "Extent over which a teacher's weights are sharded")
+        .steps(Steps::Extents)
+        .rare()
+        .idle_if(|plan| {
+            let teacher = &plan.post_training.teacher;
+            let owns = teacher.is_passed() && *teacher != BesideModel::AdaptersOff;
+            plan.post_training.teacher_over.is_some() && (plan.post_training.method.of_teacher() == 0 || !owns)
+        })
+        .because("no teacher has weights of its own", "choose method distill, and a model as teacher")
+        .lens(
+            |plan| plan.post_training.teacher_over.clone().map(Value::Extent),
+            |plan, extent| put_post(plan, extent, |post| &mut post.teacher_over),
+        ),
+    TopK = plan("post_training.top_k", "top-k", Type::Count(1, 1 << 16), "all logits")
+        .help("K", "Logits of a token that a teacher hands on, the largest ones")
+        .steps(Steps::Powers(8, 1024))
+        .range(8, 1024)
+        .rare()
+        .idle_if(|plan| plan.post_training.top_k.is_some() && plan.post_training.method.of_teacher() == 0)
+        .because_of(|plan| format!("{} has no teacher", plan.post_training.method), "choose method distill")
+        .lens(
+            |plan| plan.post_training.top_k.map(Value::Count),
+            |plan, count| put_post(plan, count, |post| &mut post.top_k),
+        ),
+    Padding = word::<Padding>("post_training.padding", "padding", "fixed, with packing packed")
+        .help("PADDING", "Whether each answer has a sequence of its own (fixed), or several fill one (packed)")
+        .rare()
+        .idle_if(|plan| plan.post_training.padding.is_some() && plan.post_training.method.sequences() == 1)
+        .because_of(
+            |plan| format!(
+                "{} has one sequence an example: packing says how long those are",
+                plan.post_training.method
+            ),
+            "choose method dpo, orpo or reward",
+        )
+        .lens(
+            |plan| plan.post_training.padding.map(Value::from),
+            |plan, padding| put_post(plan, padding, |post| &mut post.padding),
+        ),
+    Critic = plan("post_training.critic", "critic", Type::Beside, "resident, of the trained model's shape")
+        .help("MODEL", "Model that ppo trains to tell an answer's worth: resident, or a model's id")
+        .rare()
+        .idle_if(|plan| plan.post_training.critic.is_some() && !plan.post_training.method.has_critic())
+        .because_of(|plan| format!("{} has no critic", plan.post_training.method), "choose method ppo")
+        .lens(
+            |plan| plan.post_training.critic.clone().map(Value::Beside),
+            |plan, model| put_post(plan, model, |post| &mut post.critic),
+        ),
+    RewardModel = plan("post_training.reward_model", "reward-model", Type::Beside, "none")
+        .label("rewards")
+        .help("MODEL", "Model that scores answers as they come: none where code does, resident, host, or a model's id")
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| plan.post_training.reward_model != BesideModel::None && !plan.post_training.method.writes())
+        .because_of(nothing_written, WRITES)
+        .lens(reward_model, |plan, model| model.put(&mut plan.post_training.reward_model)),
+    Group = plan("post_training.group", "group", COUNT, "8")
+        .help("N", "Answers that the model writes to a prompt")
+        .unit("answer", "answers")
+        .steps(Steps::Powers(1, 64))
+        .rare()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.group != Rollouts::USUAL.group))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.group.into()), |plan, value| value.put(&mut plan.post_training.rollouts.group)),
+    Updates = plan("post_training.updates", "updates", COUNT, "1")
+        .help("N", "Optimizer steps that divide the answers of a rollout among them")
+        .unit("update", "updates")
+        .steps(Steps::Powers(1, 64))
+        .rare()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.updates != 1))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.updates.into()), |plan, value| value.put(&mut plan.post_training.rollouts.updates)),
+    UpdateEpochs = plan("post_training.update_epochs", "update-epochs", COUNT, "1")
+        .label("passes")
+        .help("N", "Times that the updates pass over the answers of a rollout")
+        .steps(Steps::Powers(1, 8))
+        .rare()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.epochs != 1))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.epochs.into()), |plan, value| value.put(&mut plan.post_training.rollouts.epochs)),
+    RolloutLayout = word::<RolloutLayout>("post_training.layout", "layout", "colocated")
+        .help(
+            "LAYOUT",
+            "Whether the engine that writes answers has the trainer's devices in turn (colocated) or others (split)",
+        )
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.layout != RolloutLayout::Colocated))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.layout.into()), |plan, value| value.put(&mut plan.post_training.rollouts.layout)),
+    RolloutDevices = plan("post_training.rollout_devices", "rollout-devices", COUNT, "1")
+        .label("engines")
+        .help("N", "Devices that engines have beside those of the trainer, where the layout is split")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 1 << 12))
+        .range(1, 256)
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.devices != 1))
+        .because_of(nothing_written, WRITES)
+        .idle_if(|plan| {
+            let engine = &plan.post_training.rollouts;
+            engine.devices != 1 && engine.layout == RolloutLayout::Colocated
+        })
+        .because("engines have the devices of the trainer", "choose layout split")
+        .lens(|plan| of_engine(plan, |engine| engine.devices.into()), |plan, value| {
+            value.put(&mut plan.post_training.rollouts.devices)
+        }),
+    RolloutTensor = plan("post_training.rollout_tp", "rollout-tp", COUNT, "1")
+        .label("eng tp")
+        .help("N", "Devices of an engine, which share its matrices")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 64))
+        .range(1, 8)
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.tensor != 1))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.tensor.into()), |plan, value| value.put(&mut plan.post_training.rollouts.tensor)),
+    RolloutShare = plan("post_training.rollout_share", "rollout-share", Type::Share, "0.5, split 0.9")
+        .label("eng mem")
+        .help("SHARE", "Share of a device's memory that an engine takes")
+        .steps(Steps::Numbers(&[0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]))
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.share.is_some()))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| plan.post_training.rollouts.share.map(|share| Value::Number(share.get())), put_rollout_share),
+    RolloutSlots = plan("post_training.rollout_slots", "rollout-slots", COUNT, "256")
+        .label("slots")
+        .help("N", "Sequences that an engine writes at once, at most")
+        .unit("sequence", "sequences")
+        .steps(Steps::Powers(16, 2048))
+        .range(16, 1024)
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.slots != Rollouts::USUAL.slots))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.slots.into()), |plan, value| value.put(&mut plan.post_training.rollouts.slots)),
+    RolloutFormat = word::<Format>("post_training.rollout_format", "rollout-format", "as the trainer has it")
+        .label("engine in")
+        .help("FORMAT", "Format of an engine's matrices; embedding and logits stay as they are")
+        .rare()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.format.is_some()))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| plan.post_training.rollouts.format.map(Value::from), put_rollout_format),
+    CacheFormat = word::<Format>("post_training.cache_format", "cache-format", "as the trainer has it")
+        .label("cache in")
+        .help("FORMAT", "Format of an engine's cache of keys and values")
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.cache.is_some()))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| plan.post_training.rollouts.cache.map(Value::from), put_cache_format),
+    Sleep = plan("post_training.sleep", "sleep", Type::Count(0, 2), "1")
+        .help(
+            "LEVEL",
+            "How deep an engine sleeps while the trainer has its devices: 0 keeps all, 1 moves weights to the host, 2 \
+             drops them",
+        )
+        .steps(Steps::Powers(0, 2))
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.sleep != 1))
+        .because_of(nothing_written, WRITES)
+        .idle_if(|plan| plan.post_training.rollouts.sleep != 1 && plan.post_training.rollouts.layout == RolloutLayout::Split)
+        .because("an engine with devices of its own need not sleep", "choose layout colocated")
+        .lens(|plan| of_engine(plan, |engine| engine.sleep.into()), |plan, value| {
+            value.put(&mut plan.post_training.rollouts.sleep)
+        }),
+    TrainerOffload = word::<TrainerOffload>("post_training.trainer_offload", "trainer-offload", "none")
+        .label("trainer")
+        .help("PART", "What of the trainer waits in the hosts' memory while it is not in use: none, optimizer, or all")
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.offload != TrainerOffload::None))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.offload.into()), |plan, value| value.put(&mut plan.post_training.rollouts.offload)),
     Offload = word::<Offload>("plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory, or to a node's drives (nvme)")
         .searched_on_request()

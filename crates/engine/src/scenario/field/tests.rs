@@ -22,6 +22,7 @@ fn values(takes: Type) -> String {
         Type::Capacity => "a factor above 0, or `none`".to_owned(),
         Type::DispatchFormats => "a format, or four joined by +".to_owned(),
         Type::LoraTargets => "`all`, `attention`, `mlp`, or a list of matrices".to_owned(),
+        Type::Beside => "none, resident, host, adapters-off, precomputed, or a model".to_owned(),
         Type::OneOf(words) => words.all.join(", "),
     }
 }

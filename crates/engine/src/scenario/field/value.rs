@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{
-    Capacity, DispatchFormats, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute,
+    BesideModel, Capacity, DispatchFormats, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute,
     RecomputeModules, Sharding, StageSizes, Word, Words,
 };
 use crate::stack::{Calibration, Stack};
@@ -58,6 +58,8 @@ pub enum Type {
     DispatchFormats,
     /// Matrices of a layer that have adapters.
     LoraTargets,
+    /// A model beside the one that is trained.
+    Beside,
     /// One of a few words.
     OneOf(&'static Words),
 }
@@ -95,6 +97,8 @@ pub enum Value {
     DispatchFormats(DispatchFormats),
     /// Matrices of a layer that have adapters.
     LoraTargets(LoraTargets),
+    /// A model beside the one that is trained.
+    Beside(BesideModel),
     /// One of a few words.
     Word(Word),
 }
@@ -164,7 +168,8 @@ typed!(
     Imbalance = Imbalance,
     Capacity = Capacity,
     DispatchFormats = DispatchFormats,
-    LoraTargets = LoraTargets
+    LoraTargets = LoraTargets,
+    BesideModel = Beside
 );
 
 impl<T: OneOf> From<T> for Value {
@@ -218,6 +223,7 @@ impl fmt::Display for Value {
             Self::Capacity(capacity) => capacity.fmt(f),
             Self::DispatchFormats(formats) => formats.fmt(f),
             Self::LoraTargets(targets) => targets.fmt(f),
+            Self::Beside(model) => model.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
     }
@@ -241,6 +247,7 @@ impl Serialize for Value {
             Self::Capacity(capacity) => capacity.serialize(serializer),
             Self::DispatchFormats(formats) => formats.serialize(serializer),
             Self::LoraTargets(targets) => targets.serialize(serializer),
+            Self::Beside(model) => serializer.collect_str(model),
             Self::Word(word) => word.text().serialize(serializer),
         }
     }
@@ -269,6 +276,7 @@ impl Type {
             Self::Capacity => text.parse().map(Value::Capacity),
             Self::DispatchFormats => text.parse().map(Value::DispatchFormats),
             Self::LoraTargets => text.parse().map(Value::LoraTargets),
+            Self::Beside => text.parse().map(Value::Beside),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
     }
@@ -319,6 +327,7 @@ impl Type {
             | Self::StageSizes
             | Self::DispatchFormats
             | Self::LoraTargets
+            | Self::Beside
             | Self::OneOf(_) => "a value of the field".to_owned(),
         }
     }
@@ -326,7 +335,7 @@ impl Type {
     /// Whether its values are few enough to be chosen from a list, rather than typed.
     pub const fn is_listed(self) -> bool {
         match self {
-            Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
+            Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::Beside | Self::OneOf(_) => true,
             Self::Count(..)
             | Self::Factor
             | Self::Share
@@ -344,7 +353,7 @@ impl Type {
 
     /// Whether it takes values beside those of its list.
     pub const fn takes_more(self) -> bool {
-        matches!(self, Self::Extent | Self::Recompute)
+        matches!(self, Self::Extent | Self::Recompute | Self::Beside)
     }
 
     /// Reads a value as a file has it.
@@ -358,7 +367,7 @@ impl Type {
             | Self::Batch
             | Self::Imbalance
             | Self::Capacity => from.deserialize_any(self),
-            Self::StageSizes | Self::RecomputeModules | Self::DispatchFormats => {
+            Self::StageSizes | Self::RecomputeModules | Self::DispatchFormats | Self::Beside => {
                 self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
             Self::LoraTargets => {

@@ -10,7 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::Model;
-use crate::plan::{Placement, Plan, Sharding};
+use crate::plan::{Placement, Plan, PostMethod, PostTraining, Sharding};
 use crate::scenario::field::{Field, Type, Value};
 use crate::scenario::{Problem, Scenario};
 
@@ -60,9 +60,10 @@ impl PlanFile {
     pub fn trained(&self, mut model: Arc<Model>) -> Arc<Model> {
         let [further, frozen] =
             [Field::MtpLayers, Field::FrozenLayers].map(|field| self.get(field).and_then(Value::get).unwrap_or(0));
-        if (model.mtp_layers, model.frozen_layers) != (further, frozen) {
+        let scores = self.get(Field::Method).and_then(Value::get) == Some(PostMethod::Reward);
+        if (model.mtp_layers, model.frozen_layers, model.scores) != (further, frozen, scores) {
             let model = Arc::make_mut(&mut model);
-            (model.mtp_layers, model.frozen_layers) = (further, frozen);
+            (model.mtp_layers, model.frozen_layers, model.scores) = (further, frozen, scores);
         }
         model
     }
@@ -71,16 +72,48 @@ impl PlanFile {
     /// the placement of the state, which is given in full.
     pub(super) fn from_scenario(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
-        let fields = Field::all().filter(|field| field.is_in_plan() && !field.is_in_sharding());
+        let all = plan.post_training != PostTraining::default();
+        let said =
+            |field: &Field| field.is_in_plan() && !field.is_in_sharding() && (all || !field.is_in_post_training());
+        let fields = Field::all().filter(said);
         let values = fields.filter_map(|field| Some((field, field.value(scenario)?)));
         Self { values: values.collect(), sharding: Some(plan.sharding.clone()), operators: plan.operators.clone() }
+    }
+}
+
+/// The fields that a file has in its table of post-training: of a plan as much as all others, which takes them over when a
+/// file is read, and hands them back when it is written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PostTrainingTable(BTreeMap<Field, Value>);
+
+impl PostTrainingTable {
+    /// Whether it has none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those of a plan.
+    pub(super) fn from_plan(plan: &PlanFile) -> Self {
+        let own = plan.values.iter().filter(|(field, _)| field.is_in_post_training());
+        Self(own.map(|(field, value)| (*field, value.clone())).collect())
+    }
+
+    /// Gives them to a plan.
+    pub(super) fn move_into(&mut self, plan: &mut PlanFile) {
+        plan.values.append(&mut self.0);
+    }
+}
+
+impl Serialize for PostTrainingTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(field, value)| (field.key(), value)))
     }
 }
 
 impl Serialize for PlanFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (field, value) in &self.values {
+        for (field, value) in self.values.iter().filter(|(field, _)| !field.is_in_post_training()) {
             map.serialize_entry(field.key(), value)?;
         }
         if let Some(sharding) = &self.sharding {
@@ -103,16 +136,33 @@ enum PlanKey {
 impl<'de> Deserialize<'de> for PlanKey {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let key = String::deserialize(from)?;
-        let mut fields = Field::all().filter(|field| field.is_in_plan());
+        let mut fields = Field::all().filter(|field| field.is_in_plan() && !field.is_in_post_training());
         match key.as_str() {
             SHARDING => Ok(Self::Sharding),
             OPERATORS => Ok(Self::Operators),
-            name => fields.clone().find(|field| field.key() == name).map(Self::Field).ok_or_else(|| {
-                let known = fields.by_ref().map(Field::key).chain([SHARDING, OPERATORS]);
-                let known: Vec<String> = known.map(|key| format!("`{key}`")).collect();
-                D::Error::custom(format_args!("unknown field `{name}`, expected one of {}", known.join(", ")))
-            }),
+            name => fields
+                .clone()
+                .find(|field| field.key() == name)
+                .map(Self::Field)
+                .ok_or_else(|| unknown_key(name, fields.by_ref().map(Field::key).chain([SHARDING, OPERATORS]))),
         }
+    }
+}
+
+fn unknown_key<E: Error>(name: &str, known: impl Iterator<Item = &'static str>) -> E {
+    let known: Vec<String> = known.map(|key| format!("`{key}`")).collect();
+    E::custom(format_args!("unknown field `{name}`, expected one of {}", known.join(", ")))
+}
+
+/// A key of post-training.
+struct PostTrainingKey(Field);
+
+impl<'de> Deserialize<'de> for PostTrainingKey {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(from)?;
+        let fields = Field::all().filter(|field| field.is_in_post_training());
+        let known = fields.clone().find(|field| field.key() == key);
+        known.map(Self).ok_or_else(|| unknown_key(&key, fields.map(Field::key)))
     }
 }
 
@@ -144,6 +194,30 @@ impl<'de> Visitor<'de> for PlanVisitor {
             }
         }
         Ok(plan)
+    }
+}
+
+struct PostTrainingVisitor;
+
+impl<'de> Visitor<'de> for PostTrainingVisitor {
+    type Value = PostTrainingTable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("struct PostTrainingTable")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PostTrainingTable, A::Error> {
+        let mut table = PostTrainingTable::default();
+        while let Some(PostTrainingKey(field)) = map.next_key()? {
+            table.0.insert(field, map.next_value_seed(field)?);
+        }
+        Ok(table)
+    }
+}
+
+impl<'de> Deserialize<'de> for PostTrainingTable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_struct("PostTrainingTable", &[], PostTrainingVisitor)
     }
 }
 

@@ -89,6 +89,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Capacity => "1.25",
         Type::DispatchFormats => "fp8+bf16+fp8+bf16",
         Type::LoraTargets => "q,v",
+        Type::Beside => "adapters-off",
         Type::OneOf(words) => words.all[1],
     }
 }
@@ -352,7 +353,7 @@ prop_compose! {
             plan.put(field, value);
         }
         let caveats = about.iter().filter(|line| !line.chars().any(char::is_control)).cloned().collect();
-        ScenarioFile { format: FORMAT, name, about, look: None, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None, unknown: Vec::new() }
+        ScenarioFile { format: FORMAT, name, about, look: None, caveats, cluster, stack, model, strategy, plan, post_training: PostTrainingTable::default(), published: None, shape: None, machine: None, unknown: Vec::new() }
     }
 }
 

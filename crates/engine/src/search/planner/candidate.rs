@@ -161,7 +161,7 @@ impl OperatorPlan {
 
 /// How many of embedding and logits are operators of their own.
 fn ends(model: &Model) -> usize {
-    match (model.vocab > 0, model.tied) {
+    match (model.vocab > 0, model.has_tied_logits()) {
         (false, _) => 0,
         (true, true) => 1,
         (true, false) => 2,

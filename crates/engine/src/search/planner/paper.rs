@@ -286,7 +286,7 @@ impl<'a> PaperModel<'a> {
         };
         let (embedding, head) = (model.embedding_parameters(), model.head_parameters());
         let mut operators: Vec<EqualOperators> = self.space.sublayers.iter().map(in_layers).collect();
-        match (model.vocab > 0, model.tied) {
+        match (model.vocab > 0, model.has_tied_logits()) {
             (false, _) => {}
             (true, true) => operators.push(end(PaperOperator::Embedding, embedding + head)),
             (true, false) => {

@@ -135,7 +135,17 @@ impl PlanSearch {
 
     /// Searches in the thread that asks, for small questions that are asked by the thousand.
     pub(crate) fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> PlanSearchAnswer {
-        SearchRun::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
+        self.share_alone(&SearchShare::default(), workspace, cancel)
+    }
+
+    /// The same of what is left to one process.
+    pub(super) fn share_alone(
+        &self,
+        share: &SearchShare,
+        workspace: &mut Workspace,
+        cancel: &Cancel,
+    ) -> PlanSearchAnswer {
+        SearchRun::new(self, Workers::One(workspace, cancel), share).run(&mut |_| {})
     }
 }
 

@@ -1,6 +1,7 @@
 //! A search that ranks the plans that a launcher takes first, and names better ones that none takes.
 
-use crate::search::Evaluator;
+use crate::evaluate::Workspace;
+use crate::search::{Cancel, Evaluator};
 
 use super::answer::{EvaluatedPlan, PlanSearchAnswer, SearchPhase, SearchShare};
 use super::branch_and_bound::PlanSearch;
@@ -36,12 +37,28 @@ impl PlanSearch {
         self.run_ranked(share, evaluator, told(false), progress)
     }
 
-    /// The search of plans that a launcher may take; `None` where what is held rules all of them out.
+    /// The plans that a launcher takes, or any where none is named, in the thread that asks; only plans with lower scores than
+    /// those known.
+    pub(in crate::search) fn first_alone(
+        &self,
+        known: Option<[f64; 2]>,
+        workspace: &mut Workspace,
+        cancel: &Cancel,
+    ) -> PlanSearchAnswer {
+        let launched = if self.launchers.names.is_empty() { Some(self.clone()) } else { self.taken() };
+        let share = SearchShare { known, ..SearchShare::default() };
+        launched.map_or_else(PlanSearchAnswer::default, |search| search.share_alone(&share, workspace, cancel))
+    }
+
+    /// The search of plans that a launcher may take; `None` where what is held rules all of them out. Where no launcher takes
+    /// the default of a field that nobody has said, the fewest such fields take another value.
     fn taken(&self) -> Option<Self> {
-        let Self { base, space, launchers, .. } = self;
-        let may = |name| (launchers.lacks)(name, base).into_iter().all(|field| space.is_free(field));
-        let launchers = launchers.only(may);
-        (!launchers.names.is_empty()).then(|| Self { space: space.launched(launchers), ..self.clone() })
+        let Self { space, launchers, .. } = self;
+        space.open_jobs(&self.base).into_iter().find_map(|base| {
+            let may = |name| (launchers.lacks)(name, &base).into_iter().all(|field| space.is_free(field));
+            let launchers = launchers.only(may);
+            (!launchers.names.is_empty()).then(|| Self { base, space: space.launched(launchers), ..self.clone() })
+        })
     }
 
     /// Plans that a launcher takes, with the better ones that none takes.

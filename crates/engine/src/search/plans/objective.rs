@@ -126,7 +126,7 @@ impl TokenPace {
 
 /// Tokens of a step.
 pub(super) fn tokens(scenario: &Scenario) -> f64 {
-    scenario.sequences() * f64::from(scenario.plan.sequence)
+    scenario.tokens_of_step()
 }
 
 /// Limits that every plan must keep to.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::plan::{Accumulation, Offload, OneOf, Precision, Recompute, Reduction, Schedule};
 use crate::scenario::field::{SearchRole, Steps, Typed};
+use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::search::options::plan_options;
 use crate::search::{Axis, Candidate};
 use crate::stack::Runs;
 
@@ -49,13 +51,23 @@ fn said_by(field: Field) -> impl Iterator<Item = Field> {
 /// Units that may be gathered ahead, at most.
 const MOST_AHEAD: u32 = 16;
 
-/// The fields in which a plan that a search has found may differ from the scenario that it began with.
+/// The fields in which a plan that a search has found may differ from the scenario that it began with, beside
+/// [`launched_fields`].
 pub fn searched_fields() -> impl Iterator<Item = Field> {
-    Field::all().filter(|field| field.spec().search != SearchRole::Fixed)
+    Field::all().filter(|field| matches!(field.spec().search, SearchRole::OnRequest | SearchRole::Free))
+}
+
+/// The fields that a search changes where no launcher takes their defaults, and nobody has said them.
+pub fn launched_fields() -> impl Iterator<Item = Field> {
+    Field::all().filter(|field| field.spec().search == SearchRole::Launched)
 }
 
 /// Recompute in steps of this share of the layers.
 const SHARES: u32 = 20;
+
+/// The same on a coarse grid, and its micro-batches.
+const COARSE_SHARES: u32 = 4;
+const COARSE_MICRO_BATCHES: [u32; 4] = [1, 2, 4, 8];
 
 /// Sequences of a micro-batch at most.
 pub(in crate::search) const MOST_SEQUENCES: u32 = 128;
@@ -69,6 +81,18 @@ pub(in crate::search) fn micro_batches() -> Vec<u32> {
     Field::MicroBatch.spec().steps.counts(MOST_SEQUENCES)
 }
 
+/// How fine a grid is in what is neither held nor given its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::search) enum Grain {
+    /// All of it.
+    #[default]
+    Fine,
+    /// Recompute in quarters of the layers, small micro-batches, the usual order of accumulation.
+    Coarse,
+    /// The one recompute and the one micro-batch that take least memory.
+    Smallest,
+}
+
 /// The values that a search may give to fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchSpace {
@@ -80,6 +104,8 @@ pub struct SearchSpace {
     any_plan: bool,
     /// The launchers of which one has to take what is searched.
     launchers: Launchers,
+    /// How fine the grid is.
+    grain: Grain,
 }
 
 impl SearchSpace {
@@ -87,6 +113,12 @@ impl SearchSpace {
     #[must_use]
     pub(super) fn launched(&self, launchers: Launchers) -> Self {
         Self { launchers, ..self.clone() }
+    }
+
+    /// The space with another grain of its grid.
+    #[must_use]
+    pub(in crate::search) fn with_grain(&self, grain: Grain) -> Self {
+        Self { grain, ..self.clone() }
     }
 
     /// Whether a launcher may take a job's plans with a value of a field.
@@ -114,6 +146,11 @@ impl SearchSpace {
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);
         self.fixed.extend(said_by(field));
+    }
+
+    /// Holds what a file says of the fields that change for launchers alone.
+    pub fn fix_said(&mut self, file: &ScenarioFile) {
+        self.fixed.extend(launched_fields().filter(|field| file.value(*field).is_some()));
     }
 
     /// Holds all fields but these.
@@ -179,6 +216,33 @@ impl SearchSpace {
         self.values.insert(axis.field, axis.values);
     }
 
+    /// A job, and those that differ from it in fields that only launchers change and that nobody has said: those with the
+    /// fewest changes first.
+    pub(super) fn open_jobs(&self, base: &Scenario) -> Vec<Scenario> {
+        let mut jobs = vec![(0, base.clone())];
+        for field in launched_fields().filter(|field| self.is_open(*field, base)) {
+            let own = field.value(base);
+            for value in plan_options(field, base).into_iter().filter(|value| own.as_ref() != Some(value)) {
+                let edit = Edit { field, value };
+                let changed = |(changes, job): &(usize, Scenario)| {
+                    let mut job = job.clone();
+                    edit.apply(&mut job).ok().map(|()| (changes + 1, job))
+                };
+                let same = jobs.iter().filter(|(_, job)| field.value(job) == own);
+                let more: Vec<_> = same.filter_map(changed).collect();
+                jobs.extend(more);
+            }
+        }
+        jobs.sort_by_key(|(changes, _)| *changes);
+        jobs.into_iter().map(|(_, job)| job).collect()
+    }
+
+    /// Whether nobody has said a field: its default says nothing.
+    fn is_open(&self, field: Field, base: &Scenario) -> bool {
+        let said = self.fixed.contains(&field) || self.values.contains_key(&field);
+        !said && field.value(base).as_ref() == field.usual()
+    }
+
     /// Lets fields take what is allowed, where they are not held.
     pub fn allow(&mut self, allowed: Allowed, base: &Scenario) {
         let switch = || [false, true].map(Value::from).to_vec();
@@ -214,7 +278,7 @@ impl SearchSpace {
 
     /// The space of plans that put more on the host than a base does; `None` where there is none, or where these are in this
     /// space already.
-    pub(super) fn offloading(&self, base: &Scenario) -> Option<Self> {
+    pub(in crate::search) fn offloading(&self, base: &Scenario) -> Option<Self> {
         let mut space = self.clone();
         space.allow(Allowed { offload: true, ..Allowed::default() }, base);
         if space == *self {
@@ -235,7 +299,7 @@ impl SearchSpace {
     }
 
     /// Whether a field of the mesh, the schedule or the state stays as the base has it.
-    pub(super) fn is_fixed(&self, field: Field) -> bool {
+    pub(in crate::search) fn is_fixed(&self, field: Field) -> bool {
         self.fixed.contains(&field) && !self.values.contains_key(&field)
     }
 
@@ -314,7 +378,7 @@ impl SearchSpace {
         self.ranks(Field::Tensor, base, || Field::Tensor.spec().steps.counts(most))
     }
 
-    pub(super) fn contexts(&self, base: &Scenario) -> Vec<u32> {
+    pub(in crate::search) fn contexts(&self, base: &Scenario) -> Vec<u32> {
         let most = base.devices().min(base.plan.sequence).min(MOST_RANKS);
         self.ranks(Field::Context, base, || Field::Context.spec().steps.counts(most))
     }
@@ -328,7 +392,11 @@ impl SearchSpace {
     }
 
     pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
-        self.counts(Field::MicroBatch, base, micro_batches)
+        self.counts(Field::MicroBatch, base, || match self.grain {
+            Grain::Fine => micro_batches(),
+            Grain::Coarse => COARSE_MICRO_BATCHES.to_vec(),
+            Grain::Smallest => vec![1],
+        })
     }
 
     /// Counts that divide the devices: layers need not divide evenly.
@@ -354,8 +422,9 @@ impl SearchSpace {
     pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
         let runs = self.runs(base);
         let runs_schedule = |schedule: &Schedule| runs.is_none_or(|runs| runs.schedules(*schedule));
-        let layers =
-            |order: &Accumulation| *order == Accumulation::Standard || self.is_offered(Field::Accumulation, base);
+        let layers = |order: &Accumulation| {
+            *order == Accumulation::Standard || self.grain == Grain::Fine && self.is_offered(Field::Accumulation, base)
+        };
         let schedules = self.choices(Field::Schedule, base, Schedule::ALL, runs_schedule);
         let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL, layers);
         let stages = self.stages(base, pipeline);
@@ -473,7 +542,8 @@ impl SearchSpace {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_fixed(Field::Recompute) => vec![base.plan.recompute],
             None => {
-                let shares = (1..SHARES).map(|part| Recompute::Share(f64::from(part) / f64::from(SHARES)));
+                let of = if self.grain == Grain::Fine { SHARES } else { COARSE_SHARES };
+                let shares = (1..of).map(|part| Recompute::Share(f64::from(part) / f64::from(of)));
                 let grid = [Recompute::None, Recompute::Selective].into_iter().chain(shares).chain([Recompute::Full]);
                 let mut modes: Vec<Recompute> = grid.collect();
                 if !modes.contains(&base.plan.recompute) {
@@ -481,13 +551,19 @@ impl SearchSpace {
                 }
                 modes.retain(|mode| self.runs(base).is_none_or(|runs| runs.recomputes(*mode)));
                 modes.retain(|mode| self.may_take(base, Field::Recompute, *mode));
+                if self.grain == Grain::Smallest {
+                    let most = modes.iter().map(|mode| mode.layers()).fold(0.0, f64::max);
+                    // What is on the host anyway need not be computed again.
+                    let none = |mode: &Recompute| base.plan.offload.activations() && *mode == Recompute::None;
+                    modes.retain(|mode| mode.layers() >= most || none(mode));
+                }
                 modes
             }
         }
     }
 
     /// The extents that a field was given, if any.
-    pub(super) fn given_values(&self, field: Field) -> Option<&[Value]> {
+    pub(in crate::search) fn given_values(&self, field: Field) -> Option<&[Value]> {
         self.values.get(&field).map(Vec::as_slice)
     }
 }

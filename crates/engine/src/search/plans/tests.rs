@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use crate::evaluate::{StepLimits, Workspace, summary, summary_within};
-use crate::plan::{Format, FrozenEnds, GlobalBatch, Offload, Precision, Recompute, Reduction, Size, TrainMethod};
+use crate::plan::{
+    ContextKind, Format, FrozenEnds, GlobalBatch, MasterWeights, Moments, Offload, Precision, Recompute, Reduction,
+    Size, TrainMethod,
+};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
@@ -161,7 +164,8 @@ fn launcher(name: &'static str) -> Launchers {
         let share = matches!(plan.plan.recompute, Recompute::Share(_)).then_some(Field::Recompute);
         let several = (plan.plan.micro_batch > 1).then_some(Field::MicroBatch);
         let never = (name == "never").then_some(Field::Precision);
-        share.into_iter().chain(several).chain(never).collect()
+        let moments = (name == "bf16" && plan.plan.moments == Moments::Fp32).then_some(Field::Moments);
+        share.into_iter().chain(several).chain(never).chain(moments).collect()
     }
     Launchers {
         names: vec![name],
@@ -201,6 +205,32 @@ fn the_first_plan_is_the_best_that_a_launcher_takes() {
         assert_eq!((held.plans, held.launched), (answer(&plain, 2).plans, Some(false)));
     }
     assert!(beyond > 0, "no plan is better than what a launcher takes");
+}
+
+/// A format that nobody has said is as the launcher has it, and one that is said, by a flag or in a file, stays.
+#[test]
+fn what_nobody_has_said_is_as_the_launcher_has_it() {
+    let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=1"];
+    let asked = PlanSearch { launchers: launcher("bf16"), ..search(base(4, 1.0), Objective::Throughput, &over) };
+    let first = |search: &PlanSearch| {
+        let found = answer(search, 1);
+        let first = found.plans.first().expect("a plan that fits");
+        (first.scenario.plan.moments, first.scenario.plan.master_weights, found.launched)
+    };
+    let fp32 = MasterWeights::Fp32;
+    assert_eq!(first(&asked), (Moments::Bf16, fp32, Some(true)), "masters, which it has, stay");
+    let mut held = asked.clone();
+    held.space.fix(Field::Moments);
+    assert_eq!(first(&held), (Moments::Fp32, fp32, Some(false)));
+    let said = |plan: &str| {
+        let ids = "format = 1\ncluster = \"c\"\nstack = \"s\"\nmodel = \"m\"\nstrategy = \"fsdp\"\n";
+        let file = crate::scenario::file::parse(&format!("{ids}[plan]\n{plan}\n")).expect("a file");
+        let mut said = asked.clone();
+        said.space.fix_said(&file);
+        said
+    };
+    assert_eq!(first(&said("micro_batch = 1")), first(&asked));
+    assert_eq!(first(&said("moments = \"fp32\"")), first(&held));
 }
 
 /// The search keeps to the stack; the reference lays out every plan of all stacks and drops those of which the stack lacks
@@ -564,9 +594,10 @@ proptest! {
         mesh in [0_u32..3, 0..2, 0..3, 0..3, 0..4],
         (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), ((0..Offload::ALL.len(), 0..3_u8), any::<bool>(), (0_u32..3, 0..6_u32))),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
-        (reduction, reshards, tensor_overlap) in (0..Reduction::ALL.len(), any::<bool>(), any::<bool>()),
+        (reduction, reshards, tensor_overlap, context) in (0..Reduction::ALL.len(), any::<bool>(), any::<bool>(), 0..ContextKind::ALL.len()),
     ) {
         let mut job = of_kinds(base(layers, 1.0), kinds);
+        job.plan.context_kind = ContextKind::ALL[context];
         (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
         job.settle_batch();
         slowed(&mut job, machine);

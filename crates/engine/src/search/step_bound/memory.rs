@@ -127,10 +127,13 @@ impl StepBound<'_> {
         if self.knows_state {
             let (ends, units) = (usize::from(self.has_ends), self.terms.order.len());
             let layer = self.stage(units - 1 - ends);
-            let logits = if self.has_ends { self.stage(units - 1).kept } else { Bytes::ZERO };
+            let ends_with =
+                |of: fn(&StageCost) -> Bytes| if self.has_ends { of(self.stage(units - 1)) } else { Bytes::ZERO };
+            let logits = ends_with(|head| head.kept);
+            let most = kept + ends_with(|head| head.working);
             let begun = kept - logits + layer.working;
-            memory.working = kept.max(begun);
-            let buffers = kept.max(begun + layer.gathered + layer.gradients) - memory.working;
+            memory.working = most.max(begun);
+            let buffers = most.max(begun + layer.gathered + layer.gradients) - memory.working;
             // The head's second copy may be free by then.
             let copies: Bytes = self.order().take(units - ends).map(|unit| unit.secondary).sum();
             let stays: Bytes = self.order().skip(ends).take(units - 2 * ends).map(|unit| unit.stays).sum();

@@ -131,7 +131,7 @@ fn attention(scenario: &Scenario) -> Seconds {
     };
     // Selective recompute repeats attention in every layer, full recompute in the layers that it repeats.
     let of_kind = |(kind, layers)| {
-        let core = rates.attention(kind, plan.micro_batch);
+        let core = rates.attention(kind, plan.sequences_at_once());
         let layers = f64::from(layers) / f64::from(plan.pipeline);
         (core.forward.time * (1.0 + again) + core.backward.time) * layers * f64::from(plan.accumulate)
     };

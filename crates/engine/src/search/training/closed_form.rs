@@ -54,7 +54,7 @@ impl TrainingSearch {
 
     /// Days of a plan's arithmetic at the peak.
     fn ideal(&self, choice: &TrainingChoice) -> f64 {
-        let tokens = choice.sequences() * f64::from(self.base.plan.sequence) / f64::from(choice.devices);
+        let tokens = choice.sequences() * self.base.plan.tokens_each() / f64::from(choice.devices);
         let peak = Rates::new(&self.base, &Factors::default()).peak;
         self.goal.days(choice.sequences(), (layers_flop(&self.base) * tokens / peak).get())
     }

@@ -52,6 +52,7 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, tensor: u32, sequen
         sequence,
         ..Model::dense(layers, hidden, heads)
     };
+    model.head_size = cells.row.count("head_dim")?.unwrap_or(model.head_size);
     if let Some(Problem { field, what, .. }) = model.problems().first() {
         return Err(format!("'{field}' {what}"));
     }

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use shardscope_engine::cost::{Factors, Rates};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{
-    ExpertMesh, Extent, FlopCount, Imbalance, MasterWeights, Moments, Plan, Precision, Recompute, Schedule, Sharding,
-    Size, TrainMethod, Tuning,
+    ExpertMesh, Extent, FlopCount, Imbalance, LossFormat, MasterWeights, Moments, Plan, Precision, Recompute, Schedule,
+    Sharding, Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::Scenario;
@@ -64,6 +64,14 @@ pub(super) fn read(
     let no_copies = loaded || row.text("precision").contains("bf16-true");
     let usual = if no_copies { (MasterWeights::None, Moments::Bf16) } else { (plan.master_weights, plan.moments) };
     (plan.master_weights, plan.moments) = (chosen(row, "master_weights", usual.0)?, chosen(row, "moments", usual.1)?);
+    plan.context_kind = chosen(row, "cp_kind", plan.context_kind)?;
+    plan.attention_kernel = chosen(row, "attention_kernel", plan.attention_kernel)?;
+    plan.loss = chosen(row, "loss", plan.loss)?;
+    plan.loss_chunk = row.count("loss_chunk")?;
+    plan.loss_format = match row.text("loss_format") {
+        "" => None,
+        _ => Some(chosen(row, "loss_format", LossFormat::Fp32)?),
+    };
     plan.cuda_graphs = words::cuda_graphs(cells.row.text("cuda_graph"));
     plan.recompute = recompute(cells);
     if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))

@@ -32,7 +32,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// A size of a part: the argument, the field, and its value.
-type Count<T, Size = u32> = (&'static str, &'static str, fn(&mut T) -> &mut Size);
+pub(super) type Count<T, Size = u32> = (&'static str, &'static str, fn(&mut T) -> &mut Size);
 
 /// Sizes of experts that need not be said.
 const SIZES: [Count<Experts, Option<u32>>; 5] = [
@@ -44,7 +44,7 @@ const SIZES: [Count<Experts, Option<u32>>; 5] = [
 ];
 
 const SHARED_GATE: &str = "moe_shared_expert_gate";
-/// Which layers have experts.
+/// Which layers have experts: a number is the distance from one that has to the next, from the first layer on.
 const PLACES: &str = "moe_layer_freq";
 
 const LATENT: &str = "multi_latent_attention";
@@ -132,7 +132,11 @@ pub(super) fn experts(
         return Ok(None);
     }
     let Some(places) = places else { return Ok(Some(experts)) };
-    let Some((dense, every)) = with_experts(&places.text, layers).and_then(|with| Experts::places(&with)) else {
+    let with = match places.text.parse::<u32>() {
+        Ok(distance) => (distance > 0).then(|| (0..layers).map(|layer| layer.is_multiple_of(distance)).collect()),
+        Err(_) => pattern(&places.text, layers),
+    };
+    let Some((dense, every)) = with.and_then(|with: Vec<bool>| Experts::places(&with)) else {
         let what = format!("'{}' places experts in layers as no model can say", printable(&places.text));
         return Err(Problem::new(&places.place, what, CONFIG));
     };
@@ -141,12 +145,8 @@ pub(super) fn experts(
     Ok(Some(Experts { dense_layers, every, ..experts }))
 }
 
-/// Which of so many layers have experts: `[0]*3+[1]*58` is a Python list with a 1 for each that has; a number alone is the
-/// distance from one that has to the next, from the first layer on.
-fn with_experts(text: &str, layers: u32) -> Option<Vec<bool>> {
-    if let Ok(distance) = text.parse::<u32>() {
-        return (distance > 0).then(|| (0..layers).map(|layer| layer.is_multiple_of(distance)).collect());
-    }
+/// Which of so many layers have something: `[0]*3+[1]*58` is a Python list with a 1 for each that has it.
+pub(super) fn pattern(text: &str, layers: u32) -> Option<Vec<bool>> {
     let text: String = text.chars().filter(|sign| !sign.is_whitespace()).collect();
     let text = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(&text);
     let (mut with, layers) = (Vec::new(), layers as usize);
@@ -263,7 +263,8 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
         lines.extend(sizes.into_iter().flatten());
         lines.extend(experts.shared_gate.then(|| Line::new(SHARED_GATE, true)));
         if experts.dense_layers.is_some() || experts.every.is_some() {
-            lines.push(Line::new(PLACES, places(experts, model.layers)));
+            let with: Vec<bool> = (0..model.layers).map(|layer| experts.are_in(layer)).collect();
+            lines.push(Line::new(PLACES, runs(&with)));
         }
     }
     if let Some(latent) = model.latent {
@@ -288,8 +289,7 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
 }
 
 /// A 0 or 1 for each layer, runs of the same as products.
-fn places(experts: Experts, layers: u32) -> String {
-    let with: Vec<bool> = (0..layers).map(|layer| experts.are_in(layer)).collect();
+pub(super) fn runs(with: &[bool]) -> String {
     let runs = with.chunk_by(|one, next| one == next).map(|run| format!("[{}]*{}", u8::from(run[0]), run.len()));
     runs.collect::<Vec<_>>().join("+")
 }

@@ -1,23 +1,64 @@
-//! The model that Megatron-LM's arguments describe.
+//! The model that Megatron-LM's arguments describe, in both directions.
 //!
 //! Not for the plan.
 
 use std::path::Path;
 
-use shardscope_engine::model::{AttentionWindow, Biases, LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
+use shardscope_engine::model::{LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
+use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, only};
+use super::super::writer::Line;
+use super::attention;
 use super::on;
-use super::parts::{self, CONFIG, count};
+use super::parts::{self, CONFIG, Count, count};
 
 /// Arguments that say of a model what no shape here has.
 const KEYS: &[ToolKey] = &[
     only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
+];
+
+/// What each layer is, where they are one thing each.
+pub(super) const PATTERN: &str = "hybrid_layer_pattern";
+
+/// Sizes of a state space, which have defaults.
+const MAMBA: [Count<Mamba>; 4] = [
+    ("mamba_head_dim", "mamba.head", |mamba| &mut mamba.head),
+    ("mamba_num_heads", "mamba.heads", |mamba| &mut mamba.heads),
+    ("mamba_state_dim", "mamba.state", |mamba| &mut mamba.state),
+    ("mamba_num_groups", "mamba.groups", |mamba| &mut mamba.groups),
+];
+
+/// What Megatron-LM makes of a model otherwise.
+pub(super) const LOST: [Deviation; 2] = [
+    Deviation::sentence(
+        Field::Model,
+        |asked, _| takes_more(&asked.job.model).any(|(takes, _)| takes),
+        |asked, _| {
+            let more = takes_more(&asked.job.model).filter(|(takes, _)| *takes).map(|(_, what)| what);
+            let more = more.collect::<Vec<_>>().join(", ");
+            format!("model {}: {more} take further arguments", asked.job.model.id)
+        },
+    )
+    .alone(),
+    Deviation::sentence(
+        Field::Model,
+        |asked, _| asked.job.model.mamba.is_some_and(|mamba| (mamba.conv, mamba.chunk) != (MAMBA_CONV, MAMBA_CHUNK)),
+        |asked, _| {
+            let (conv, chunk) = asked.job.model.mamba.map(|mamba| (mamba.conv, mamba.chunk)).unwrap_or_default();
+            format!(
+                "model {}: MambaMixer takes convolutions of {MAMBA_CONV} tokens and chunks of {MAMBA_CHUNK}, not {conv} and \
+                 {chunk}",
+                asked.job.model.id
+            )
+        },
+    )
+    .alone(),
 ];
 
 /// Vocabularies of the tokenizers that bring their own.
@@ -27,7 +68,8 @@ const TOKENIZERS: [(&str, u32); 3] =
 /// Reads the model, unless the user names one.
 pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if draft.is_given(Field::Model) {
-        for name in NAMES.into_iter().chain(parts::names()).chain(KEYS.iter().map(|key| key.name)) {
+        let names = NAMES.split(' ').chain(MAMBA.map(|(name, ..)| name)).chain(parts::names()).chain(attention::NAMES);
+        for name in names.chain(KEYS.iter().map(|key| key.name)) {
             if let Some(setting) = settings.take(name) {
                 draft.report.ignore(&setting.place, "--model says it");
             }
@@ -42,46 +84,14 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Arguments that are read here.
-const NAMES: [&str; 30] = [
-    "num_layers",
-    "hidden_size",
-    "num_attention_heads",
-    "ffn_hidden_size",
-    "kv_channels",
-    "group_query_attention",
-    "num_query_groups",
-    "swiglu",
-    "glu_activation",
-    "normalization",
-    "position_embedding_type",
-    "untie_embeddings_and_output_weights",
-    "disable_bias_linear",
-    "add_bias_linear",
-    "padded_vocab_size",
-    "vocab_size",
-    OUTPUT_GATE,
-    QKV_BIAS,
-    "use_rotary_position_embeddings",
-    "qk_layernorm",
-    "window_size",
-    "max_position_embeddings",
-    "hybrid_layer_pattern",
-    "hybrid_override_pattern",
-    "is_hybrid_model",
-    "squared_relu",
-    "mamba_num_heads",
-    "mamba_head_dim",
-    "mamba_state_dim",
-    "mamba_num_groups",
-];
+const NAMES: &str = "num_layers hidden_size num_attention_heads ffn_hidden_size kv_channels group_query_attention \
+    num_query_groups swiglu glu_activation normalization position_embedding_type \
+    untie_embeddings_and_output_weights padded_vocab_size vocab_size attention_output_gate \
+    use_rotary_position_embeddings qk_layernorm max_position_embeddings hybrid_layer_pattern hybrid_override_pattern \
+    is_hybrid_model squared_relu make_vocab_size_divisible_by no_position_embedding quick_geglu enable_gpt_oss";
 
 /// Gives attention's output a gate of its width.
-pub(super) const OUTPUT_GATE: &str = "attention_output_gate";
-
-/// Gives queries, keys and values biases, where no matrix else has any.
-pub(super) const QKV_BIAS: &str = "add_qkv_bias";
-pub(super) const QKV_BIASES: Biases =
-    Biases { qkv: true, projection: false, mlp: false, router: false, head: false, sinks: false };
+const OUTPUT_GATE: &str = "attention_output_gate";
 
 fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
     let file = settings.file.clone();
@@ -103,14 +113,18 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let latent = parts::latent(settings, draft)?;
     let (indexer, delta_net) = parts::variant(settings, draft)?;
     let (latent, head) = latent.map_or((None, head), |(latent, head)| (Some(latent), Some(head)));
-    let gated = on(settings, "swiglu").or_else(|| on(settings, "glu_activation"));
+    let [swiglu, other, quick] = ["swiglu", "glu_activation", "quick_geglu"].map(|name| on(settings, name));
+    let gated = swiglu.or(other).or(quick);
     let grouped = on(settings, "group_query_attention").is_some();
     let rotary = on(settings, "use_rotary_position_embeddings").is_some();
     let per_head = on(settings, "qk_layernorm").is_some();
-    let learned = !rotary && settings.take("position_embedding_type").is_none_or(|it| it.text == "learned_absolute");
+    // Older switches: no table of positions beside rotary ones.
+    let none = on(settings, "no_position_embedding").is_some();
+    let learned =
+        !rotary && !none && settings.take("position_embedding_type").is_none_or(|it| it.text == "learned_absolute");
     let rms = settings.take("normalization").is_some_and(|it| it.text == "RMSNorm");
-    let free = on(settings, "disable_bias_linear").is_some()
-        || settings.take("add_bias_linear").is_some_and(|it| it.text == "False");
+    let (bias, biases) = attention::biases(settings, experts.is_some());
+    let window = attention::window(settings, draft, layers)?;
     let tied = on(settings, "untie_embeddings_and_output_weights").is_none();
     let vocab = match padded {
         Some(padded) => padded,
@@ -133,15 +147,15 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
         // Norms of what is compressed belong to it.
         qk_norm: if per_head && latent.is_none() { QkNorm::Head } else { QkNorm::None },
-        bias: !free,
+        bias,
         sequence,
         mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
         pattern,
-        biases: on(settings, QKV_BIAS).filter(|_| free).map(|_| QKV_BIASES),
+        biases,
         latent,
         indexer,
         output_gate: on(settings, OUTPUT_GATE).is_some(),
-        window: on(settings, "window_size").and_then(|window| attention_window(&window.text)),
+        window,
         delta_net,
         experts,
         ..Model::dense(layers, hidden, heads)
@@ -162,7 +176,7 @@ fn pattern(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
     for name in ["is_hybrid_model", "squared_relu"] {
         on(settings, name);
     }
-    let [new, old] = ["hybrid_layer_pattern", "hybrid_override_pattern"].map(|name| on(settings, name));
+    let [new, old] = [PATTERN, "hybrid_override_pattern"].map(|name| on(settings, name));
     let Some(setting) = new.or(old) else { return Ok(None) };
     let refuse = |what: String, fix: &str| Problem::new(&setting.place, what, fix);
     for (sign, what, fix) in [
@@ -181,29 +195,25 @@ fn pattern(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
 /// The state space of layers that have one: of `MambaMixer`, whose convolution sees 4 tokens and whose chunks have 128
 /// (`megatron/core/ssm/mamba_mixer.py`; the defaults are those of `transformer_config.py`).
 fn mamba(settings: &mut ToolSettings, draft: &mut PlanDraft, hidden: u32) -> Result<Mamba, Problem> {
-    let mut count = |name: &str, field: &str| count(settings, draft, name, field);
-    let head = count("mamba_head_dim", "mamba.head")?.unwrap_or(64);
-    let heads = count("mamba_num_heads", "mamba.heads")?.unwrap_or(2 * hidden / head);
-    let state = count("mamba_state_dim", "mamba.state")?.unwrap_or(128);
-    let groups = count("mamba_num_groups", "mamba.groups")?.unwrap_or(8);
-    Ok(Mamba { heads, head, state, groups, conv: MAMBA_CONV, chunk: MAMBA_CHUNK })
+    let mut mamba = Mamba { heads: 0, head: 64, state: 128, groups: 8, conv: MAMBA_CONV, chunk: MAMBA_CHUNK };
+    for (name, field, of) in MAMBA {
+        if let Some(size) = count(settings, draft, name, field)? {
+            *of(&mut mamba) = size;
+        }
+    }
+    let heads = if mamba.heads == 0 { 2 * hidden / mamba.head } else { mamba.heads };
+    Ok(Mamba { heads, ..mamba })
 }
 
 /// Tokens that the convolution of a state space sees, which no argument says.
-pub(super) const MAMBA_CONV: u32 = 4;
+const MAMBA_CONV: u32 = 4;
 
 /// Tokens of a chunk of its scan, which no argument says.
-pub(super) const MAMBA_CHUNK: u32 = 128;
+const MAMBA_CHUNK: u32 = 128;
 
 /// The name of a file without its folders and its ending: it becomes the model's id.
 fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
-}
-
-/// `(4096, 0)` looks back over 4096 tokens.
-fn attention_window(text: &str) -> Option<AttentionWindow> {
-    let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
-    Some(AttentionWindow { size, ..AttentionWindow::default() })
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
@@ -230,4 +240,66 @@ fn padded_vocabulary(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Resu
         draft.report.assume("model.vocab", rows, why);
     }
     Ok(rows)
+}
+
+/// The arguments of a model.
+pub(super) fn lines(model: &Model) -> Vec<Line> {
+    let mut lines: Vec<Line> = [
+        ("num_layers", model.layers),
+        ("hidden_size", model.hidden),
+        ("ffn_hidden_size", model.ffn_hidden),
+        ("num_attention_heads", model.heads),
+        ("kv_channels", model.head_size),
+        ("vocab_size", model.vocab),
+        // The vocabulary is filled up already.
+        ("make_vocab_size_divisible_by", 1),
+    ]
+    .map(|(name, count)| Line::new(name, count))
+    .into();
+    // Heads of compressed attention have sizes of their own.
+    lines.retain(|line| model.latent.is_none() || line.name != "kv_channels");
+    let rms = model.norm == Norm::RmsNorm;
+    let computed = model.positions == Positions::Computed;
+    lines.push(Line::new("normalization", if rms { "RMSNorm" } else { "LayerNorm" }));
+    lines.push(Line::new("position_embedding_type", if computed { "rope" } else { "learned_absolute" }));
+    for (on, name) in [
+        (model.kv_heads != model.heads, "group_query_attention"),
+        (model.gated, "swiglu"),
+        (!model.tied, "untie_embeddings_and_output_weights"),
+        (model.qk_norm == QkNorm::Head || model.latent.is_some(), "qk_layernorm"),
+        (model.output_gate, OUTPUT_GATE),
+    ] {
+        lines.extend(on.then(|| Line::new(name, true)));
+    }
+    lines.extend(attention::lines(model));
+    if model.kv_heads != model.heads {
+        lines.push(Line::new("num_query_groups", model.kv_heads));
+    }
+    lines.extend(parts::lines(model));
+    if let Some(pattern) = &model.pattern {
+        lines.retain(|line| line.name != "num_layers");
+        lines.push(Line::new(PATTERN, letters(pattern, model.layers)));
+        if let Some(mut mamba) = model.mamba {
+            lines.extend(MAMBA.map(|(name, _, of)| Line::new(name, *of(&mut mamba))));
+        }
+        // Its MLPs have no gate, and squared ReLUs.
+        lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
+    }
+    lines
+}
+
+/// A letter for each layer.
+fn letters(pattern: &LayerPattern, layers: u32) -> String {
+    String::from(pattern.clone()).chars().cycle().take(layers as usize).collect()
+}
+
+/// Parts of a model that take further arguments than are written.
+fn takes_more(model: &Model) -> impl Iterator<Item = (bool, &'static str)> {
+    let parts = [
+        (model.delta_net.is_some_and(|net| net.full_last || net.gate_rank.is_some()), "its delta nets"),
+        (model.value_head.is_some(), "its heads of values, of a size of their own"),
+        (model.norms != 2, "its norms per layer"),
+        (model.qk_norm == QkNorm::Width, "its norm over all heads"),
+    ];
+    attention::takes_more(model).into_iter().chain(parts)
 }

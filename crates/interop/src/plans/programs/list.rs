@@ -7,6 +7,7 @@ use shardscope_engine::plan::{LoraTarget, LoraTargets, Optimizer, Precision, Rec
 use shardscope_engine::scenario::{Field, Value};
 
 use super::super::harmless;
+use super::super::target::PlanTarget;
 
 /// A program that starts a tool, known by the words that start it or by a key that it alone has.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ pub(in super::super) struct KnownProgram {
     /// As reports name it.
     pub name: &'static str,
     /// The tool whose arguments it takes.
-    pub tool: StartedTool,
+    pub tool: PlanTarget,
     /// Words that start it, one behind the other, in each of its forms.
     pub commands: &'static [&'static [&'static str]],
     /// Keys that it alone has.
@@ -41,17 +42,6 @@ pub(in super::super) struct KnownProgram {
     pub fewest_sequences: Option<u32>,
 }
 
-/// Tools that programs start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum StartedTool {
-    /// Hugging Face's Trainer.
-    Trainer,
-    /// Megatron-LM.
-    Megatron,
-    /// torchtune's recipes.
-    Torchtune,
-}
-
 /// Where weights that a program loads in 16 bits stay without a copy in fp32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum KeepsLoaded {
@@ -69,7 +59,7 @@ pub(super) const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTa
 pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     // src/transformers/training_args.py of huggingface/transformers 5.24.
     name: "the Trainer",
-    tool: StartedTool::Trainer,
+    tool: PlanTarget::Trainer,
     commands: &[],
     keys: &[],
     names: &[],
@@ -94,7 +84,7 @@ pub(in super::super) const OTHER: KnownProgram = KnownProgram { name: "TRL", def
 /// torchtune's recipes: `recipes/full_finetune_distributed.py` of pytorch/torchtune 0.7.
 pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
     name: "torchtune",
-    tool: StartedTool::Torchtune,
+    tool: PlanTarget::Torchtune,
     defaults: &[(Field::Accumulate, Value::Count(1)), (Field::Recompute, Value::Recompute(Recompute::None))],
     adapters: (8, LoraTargets::NONE),
     ..TRAINER
@@ -102,17 +92,22 @@ pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
 
 /// A script of Megatron-LM's own: megatron/training/arguments.py of core 0.16.
 pub(in super::super) const MEGATRON: KnownProgram =
-    KnownProgram { name: "Megatron-LM", tool: StartedTool::Megatron, names_model: false, defaults: &[], ..TRAINER };
+    KnownProgram { name: "Megatron-LM", tool: PlanTarget::Megatron, names_model: false, defaults: &[], ..TRAINER };
 
 pub(super) const PROGRAMS: &[KnownProgram] = &[
     // src/llamafactory/train/mca of hiyouga/LLaMA-Factory 0.9: arguments of the Trainer and of Megatron-LM in one file.
     KnownProgram {
         name: "LLaMA-Factory on Megatron",
-        tool: StartedTool::Megatron,
+        tool: PlanTarget::Megatron,
         keys: &[],
-        names: &[("cutoff_len", "seq_length"), ("per_device_train_batch_size", "micro_batch_size")],
+        names: &[
+            ("cutoff_len", "seq_length"),
+            ("per_device_train_batch_size", "micro_batch_size"),
+            ("max_grad_norm", "clip_grad"),
+        ],
         names_model: true,
         harmless: &[harmless::TRAINER],
+        stack: Some(("megatron-core-2026", "Megatron Core, which LLaMA-Factory starts")),
         defaults: &[(Field::MicroBatch, Value::Count(8)), (Field::Sequence, Value::Count(2048))],
         ..MEGATRON
     },
@@ -132,8 +127,8 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     // swift/megatron/arguments/megatron_args.py of modelscope/ms-swift 4, whose precision is that of the model.
     KnownProgram {
         name: "Megatron-SWIFT",
-        tool: StartedTool::Megatron,
-        commands: &[&["megatron", "sft"], &["megatron", "pt"]],
+        tool: PlanTarget::Megatron,
+        commands: &[&["megatron", "sft"], &["megatron", "pt"], &["megatron", "rlhf"]],
         names: &[("max_length", "seq_length")],
         names_model: true,
         harmless: &[harmless::TRAINER],
@@ -152,7 +147,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     // docs/source_en/Instruction/Command-line-parameters.md and swift/trainers/arguments.py of modelscope/ms-swift 3.
     KnownProgram {
         name: "ms-swift",
-        commands: &[&["swift", "sft"], &["swift", "pt"]],
+        commands: &[&["swift", "sft"], &["swift", "pt"], &["swift", "rlhf"]],
         keys: &["train_type", "tuner_type", "sft_type"],
         defaults: &[
             (Field::Train, Value::Word(TrainMethod::Lora.to_word())),
@@ -222,7 +217,14 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     },
     // trl/trainer/sft_config.py of huggingface/trl since 0.20.
     KnownProgram {
-        commands: &[&["trl", "sft"]],
+        commands: &[
+            &["trl", "sft"],
+            &["trl", "dpo"],
+            &["trl", "kto"],
+            &["trl", "reward"],
+            &["trl", "grpo"],
+            &["trl", "rloo"],
+        ],
         keys: &["use_peft", "accelerate_config", "packing_strategy", "assistant_only_loss", "completion_only_loss"],
         defaults: &[
             (Field::Recompute, Value::Recompute(Recompute::Full)),
@@ -233,7 +235,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     },
 ];
 
-/// Commands that train otherwise: a second model, or a trained judge, beside the one that is trained.
+/// Commands that say by their second word what is trained for.
 pub(super) const OTHER_STAGES: &[(&str, &[&str])] = &[
     ("trl", &["dpo", "kto", "grpo", "rloo", "reward"]),
     ("swift", &["rlhf", "dpo", "orpo", "simpo"]),

@@ -123,10 +123,15 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
             format!("no measured run like this one trains adapters on {architecture}")
         }
         Unmeasured::Part => "no run that freezes a part of a model was measured".to_owned(),
+        Unmeasured::Method => format!("no run of method {} was measured", scenario.plan.post_training.method),
         Unmeasured::Offload => return offloaded(scenario, summary),
         Unmeasured::Sequence => {
             let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
             format!("no measured row has sequences above {}", thousands(most))
+        }
+        Unmeasured::Head => {
+            let most = percent(scenario.calibration.largest_head.unwrap_or(f64::NAN));
+            format!("no measured row of a dense model spends more than {most} of its products on logits")
         }
     };
     format!("{why}, so that there is no error band")
@@ -179,6 +184,10 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         let architecture = printable(&scenario.cluster.device.architecture);
         format!("no step time of {architecture} was measured, so that there is no error band")
     });
+    let rollouts = scenario.plan.writes().then(|| {
+        "rollouts are not timed, so that no time of a step is said: MFU and the parts of the time are of one update"
+            .to_owned()
+    });
     let unsaid = scenario.stack.runs.is_none().then(|| {
         let stack = printable(&scenario.stack.name);
         format!("{stack} does not say what it can run ([runs] in its file): any plan is taken for one of its own")
@@ -190,6 +199,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(beyond)
         .chain(peaks)
         .chain(times)
+        .chain(rollouts)
         .chain(unsaid)
         .chain(foreign_strategy(scenario))
         .chain(suitable_stack(scenario))

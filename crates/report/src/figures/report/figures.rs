@@ -11,14 +11,19 @@ use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
 use shardscope_engine::cost;
 use shardscope_engine::evaluate::{
-    Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary, chance_of_fitting,
+    ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, NearestLack, Resource, Summary, chance_of_fitting, lacks,
 };
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
 use super::caveats::caveats;
 use super::layers;
+use super::post_training;
 use super::setbacks::setbacks;
+
+/// The part of a memory that models beside the trained one take, and the engine's: absent where there are none.
+const BESIDE: &str = "beside";
+const ENGINE: &str = "engine";
 
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
 /// keys too; only those of `KEPT` are asked for.
@@ -70,7 +75,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "tokens_per_s": number(Figure::TotalTokens),
         "parameters": {"total": scenario.model.parameters(), "active": scenario.model.active_parameters(), "trained": cost::trained_parameters(scenario)},
         "batch": {
-            "sequences": scenario.sequences() as u64,
+            "sequences": (scenario.sequences() * f64::from(plan.sequences_each())) as u64,
             "tokens": summary.tokens_per_step as u64,
             "micro_batch": plan.micro_batch,
             "accumulate": plan.accumulate,
@@ -80,7 +85,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "hardware_tflops_per_device": number(Figure::HardwareFlops),
         "mfu": number(Figure::Mfu),
         "hfu": number(Figure::Hfu),
-        "error_band": band.map(|band| json!({"low": band.low.get(), "high": band.high.get(), "rows": band.rows})),
+        "error_band": band.map(|band| error_band(band, scenario)),
         "time": {
             "compute_s": number(Figure::Compute),
             "communication_s": number(Figure::Communication),
@@ -91,11 +96,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
             "slowed_s": number(Figure::Slowed),
             "dispatch_exposed_s": summary.time.dispatch.get(),
         },
-        "phases": {
-            "forward_s": number(Figure::Forward),
-            "backward_s": number(Figure::Backward),
-            "update_s": number(Figure::Update),
-        },
+        "phases": phases(&subject),
         "memory": memory(scenario, summary, &evaluation.stages),
         "traffic": traffic.collect::<Vec<_>>(),
         "bottleneck": bottleneck(scenario, evaluation),
@@ -113,7 +114,26 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     let setbacks = setbacks(scenario, evaluation);
     let setbacks = if setbacks.is_empty() { json!({}) } else { json!({"setbacks": setbacks}) };
     let kinds = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
-    joined(joined(joined(joined(figures, forms), host_link), setbacks), kinds)
+    let post = post_training::json(scenario, evaluation).map_or(json!({}), |post| json!({"post_training": post}));
+    joined(joined(joined(joined(joined(figures, forms), host_link), setbacks), kinds), post)
+}
+
+/// The phases of a step; forwards of models beside are absent where there are none.
+fn phases(subject: &FigureSubject) -> Value {
+    let number = |figure: Figure| figure.amount(subject).and_then(Amount::in_files);
+    let own = json!({
+        "forward_s": number(Figure::Forward),
+        "backward_s": number(Figure::Backward),
+        "update_s": number(Figure::Update),
+    });
+    let beside = number(Figure::Beside).filter(|_| subject.scenario.plan.passes_beside());
+    joined(own, beside.map_or(json!({}), |beside| json!({"beside_s": beside})))
+}
+
+/// The 80 % interval of the step time, and what the runs lack that it rests on.
+fn error_band(band: ErrorBand, scenario: &Scenario) -> Value {
+    let lacks: Vec<String> = lacks(scenario).iter().map(NearestLack::to_string).collect();
+    json!({"low": band.low.get(), "high": band.high.get(), "rows": band.rows, "own": band.own, "lacks": lacks})
 }
 
 fn training(tokens: f64, subject: &FigureSubject) -> Value {
@@ -187,8 +207,9 @@ pub(super) fn memory(scenario: &Scenario, summary: &Summary, stages: &[Memory]) 
         memory["pages"] = json!({"moved_bytes": moved, "left_bytes": left});
     }
     if fullest.experts.total() > Bytes::ZERO {
-        let experts = fullest.experts.named().map(|(name, bytes)| (name.to_owned(), whole(bytes).into()));
-        memory["experts"] = Value::Object(experts.into_iter().collect());
+        let experts = fullest.experts.named().into_iter().filter(|(name, _)| *name != BESIDE);
+        memory["experts"] =
+            Value::Object(experts.map(|(name, bytes)| (name.to_owned(), whole(bytes).into())).collect());
     }
     memory
 }
@@ -201,7 +222,8 @@ fn parts(memory: &Memory) -> Map<String, Value> {
     if let Some((_, largest)) = parts.iter_mut().max_by_key(|(_, part)| *part) {
         *largest = largest.saturating_add_signed(left);
     }
-    parts.into_iter().map(|(name, part)| (name, json!(part))).collect()
+    let shown = parts.into_iter().filter(|(name, part)| ![BESIDE, ENGINE].contains(&name.as_str()) || *part > 0);
+    shown.map(|(name, part)| (name, json!(part))).collect()
 }
 
 fn bytes(figure: Figure, subject: &FigureSubject) -> Option<u64> {

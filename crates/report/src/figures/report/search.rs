@@ -8,12 +8,14 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
 use crate::figures::why::facts::FigureSubject;
 use shardscope_engine::evaluate::{Evaluation, Summary};
-use shardscope_engine::plan::{Accumulation, Offload, Plan, Reduction};
+use shardscope_engine::plan::{
+    Accumulation, ContextKind, LossKind, MasterWeights, Moments, Offload, Plan, Reduction, Rollouts,
+};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Layout, Scenario};
 use shardscope_engine::search::planner::FoundPlan;
-use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
-use shardscope_engine::units::{Amount, Bytes, Seconds, percent, thousands};
+use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanCounts, PlanSearch, PlanSearchAnswer};
+use shardscope_engine::units::{Amount, Bytes, Seconds, percent, thousands, whole_percent};
 
 use super::caveats::{above_published, lacking};
 use super::{FORMAT, figures};
@@ -34,10 +36,26 @@ pub struct SearchReport<'a> {
     pub per_operator: Option<&'a FoundPlan>,
     /// Who runs a plan, and what the nearest of them lacks where nobody does.
     pub runs_in: RunsIn,
-    /// The best plan with experts divided as the recipes of their vendor have it, and why the first one beats it.
-    pub recipe: Option<&'a (EvaluatedPlan, String)>,
+    /// The best plan by the recipe of a vendor.
+    pub recipe: Option<&'a RecipePlan>,
     /// How long the search took.
     pub time: Seconds,
+}
+
+/// The best plan with experts divided as the recipes of their vendor have it, beside the first plan, which does not divide them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecipePlan {
+    pub found: EvaluatedPlan,
+    /// Why the first one is faster.
+    pub why: String,
+}
+
+impl RecipePlan {
+    /// In a line: `with --ep 8, as recipes of Megatron-Bridge divide experts over a node: it is 6 % slower: ...`.
+    pub fn words(&self) -> String {
+        let (ranks, why) = (self.found.scenario.plan.experts.ranks, &self.why);
+        format!("with --ep {ranks}, as recipes of Megatron-Bridge divide experts over a node: {why}")
+    }
 }
 
 /// The launchers that run a plan as planned, by name, and what the nearest lacks of it where none does.
@@ -48,22 +66,52 @@ pub struct RunsIn {
 }
 
 impl RunsIn {
-    /// The names in a row; `nothing known` where there is none.
+    /// The names in a row; `none known` where there is none.
     pub fn words(self, scenario: &Scenario) -> String {
         Self::joined(&(self.names)(scenario))
     }
 
     /// The same of names that are there already.
     pub fn joined(names: &[&str]) -> String {
-        if names.is_empty() { "nothing known".to_owned() } else { names.join(", ") }
+        if names.is_empty() { "none known".to_owned() } else { names.join(", ") }
     }
+}
+
+/// How many plans a search had, and what became of them, as JSON.
+pub(super) fn space(counts: &PlanCounts) -> Value {
+    json!({
+        "plans": counts.plans,
+        "impossible": counts.impossible,
+        "bounded": counts.bounded,
+        "simulated": counts.simulated,
+    })
+}
+
+/// A plan of a search's list as JSON.
+pub(super) fn ranked(
+    rank: usize,
+    (found, evaluation): (&EvaluatedPlan, &Evaluation),
+    command: Option<&String>,
+    runs_in: RunsIn,
+) -> Value {
+    json!({
+        "rank": rank,
+        "scenario": ScenarioFile::of(&found.scenario),
+        "evaluation": figures::record(&found.scenario, evaluation),
+        "command": command,
+        "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
+        "above_published": above_published(&found.scenario, &found.summary).is_some(),
+        "runs_in": (runs_in.names)(&found.scenario),
+    })
 }
 
 /// A plan in a few words: `tp 8, pp 4 1f1b, micro 1 x 16, recompute 0.45`.
 pub fn plan_words(plan: &Plan) -> String {
     let mut parts = Vec::new();
-    let ranks = [("tp", plan.tensor), ("cp", plan.context), ("ep", plan.experts.ranks)];
-    parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
+    let kind = if plan.context_kind == ContextKind::Stack { String::new() } else { format!(" {}", plan.context_kind) };
+    let ranks = [("tp", plan.tensor, ""), ("cp", plan.context, &*kind), ("ep", plan.experts.ranks, "")];
+    let several = ranks.iter().filter(|(_, ranks, _)| *ranks > 1);
+    parts.extend(several.map(|(name, ranks, kind)| format!("{name} {ranks}{kind}")));
     if plan.pipeline > 1 {
         let stages = plan.virtual_stages();
         let looped = if stages > 1 { format!(" x {stages}") } else { String::new() };
@@ -74,8 +122,18 @@ pub fn plan_words(plan: &Plan) -> String {
     if plan.accumulation == Accumulation::Layered {
         parts.push("layered".to_owned());
     }
+    parts.extend(loss_words(plan));
+    if plan.mlp_tiles > 1 {
+        parts.push(format!("mlp tiles {}", plan.mlp_tiles));
+    }
     if plan.offload != Offload::None {
         parts.push(format!("offload {}", plan.offload));
+    }
+    if plan.moments != Moments::Fp32 {
+        parts.push(format!("moments {}", plan.moments));
+    }
+    if plan.master_weights != MasterWeights::Fp32 {
+        parts.push(format!("masters {}", plan.master_weights));
     }
     if plan.reduction != Reduction::Default {
         parts.push(format!("reduction {}", plan.reduction));
@@ -92,9 +150,22 @@ pub fn plan_words(plan: &Plan) -> String {
     if !plan.operators.is_empty() {
         parts.push("by operator".to_owned());
     }
+    if plan.writes() {
+        let Rollouts { tensor, offload, layout, .. } = plan.post_training.rollouts;
+        let share = whole_percent(plan.post_training.rollouts.share().get());
+        parts.push(format!("{layout} engine tp {tensor} with {share}, trainer offload {offload}"));
+    }
     // The mark says, wherever it stands, that numbers are changed.
     parts.extend(plan.coarse_numbers().into_iter().map(|coarse| format!("{coarse}!")));
     parts.join(", ")
+}
+
+/// A loss that is not left to the stack: `loss chunked 1024`.
+pub(super) fn loss_words(plan: &Plan) -> Option<String> {
+    let kind = (plan.loss != LossKind::Stack).then(|| plan.loss.to_string());
+    let chunk = plan.loss_chunk.map(|tokens| tokens.to_string());
+    let words: Vec<String> = kind.into_iter().chain(chunk).collect();
+    (!words.is_empty()).then(|| format!("loss {}", words.join(" ")))
 }
 
 /// The proof of a search so far: no plan that it has not looked at takes less time, money, memory or
@@ -336,28 +407,16 @@ impl SearchReport<'_> {
 
     /// As JSON, to which more is added.
     pub fn value(&self) -> Value {
-        let counts = &self.answer.counts;
         let plans = self.answer.plans.iter().zip(self.evaluations).zip(self.commands).enumerate();
         json!({
             "format": FORMAT,
             "objective": self.search.objective.word(),
-            "space": {
-                "plans": counts.plans,
-                "impossible": counts.impossible,
-                "bounded": counts.bounded,
-                "simulated": counts.simulated,
-            },
+            "space": space(&self.answer.counts),
             "exact": self.answer.exact,
             "seconds": self.time.get(),
-            "plans": plans.map(|(place, ((found, evaluation), command))| json!({
-                "rank": place + 1,
-                "scenario": ScenarioFile::of(&found.scenario),
-                "evaluation": figures::record(&found.scenario, evaluation),
-                "command": command,
-                "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
-                "above_published": above_published(&found.scenario, &found.summary).is_some(),
-                "runs_in": (self.runs_in.names)(&found.scenario),
-            })).collect::<Vec<_>>(),
+            "plans": plans.map(|(place, ((found, evaluation), command))| {
+                ranked(place + 1, (found, evaluation), command.as_ref(), self.runs_in)
+            }).collect::<Vec<_>>(),
             "beyond": self.answer.beyond.iter().map(|found| self.record_beyond(found)).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
                 "gain": gain,
@@ -365,7 +424,7 @@ impl SearchReport<'_> {
                 "peak_bytes": found.summary.memory.peak.get() as u64,
                 "scenario": ScenarioFile::of(&found.scenario),
             })),
-            "recipe": self.recipe.map(|(found, why)| json!({
+            "recipe": self.recipe.map(|RecipePlan { found, why }| json!({
                 "scenario": ScenarioFile::of(&found.scenario),
                 "step_time_s": found.summary.step_time.get(),
                 "why": why,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::figures::table::{Table, TableCell, pretty};
-use shardscope_engine::evaluate::{COVERAGE_SIGMA, Evaluation, evidence};
+use shardscope_engine::evaluate::{COVERAGE_SIGMA, Evaluation, NearestLack, evidence, lacks};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::constants::Constant;
 use shardscope_engine::stack::{Band, ConstantId, ConstantValues, PosteriorConstant};
@@ -60,6 +60,7 @@ impl SupportReport<'_> {
                 "rows": behind.map(|band| band.rows),
                 "groups": behind.map(|band| band.groups),
             })),
+            "lacks": lacks(self.scenario).iter().map(NearestLack::to_string).collect::<Vec<_>>(),
             "counts": self.counts().objects(),
             "nearest": self.nearest().objects(),
             "constants": self.constants().into_iter().map(ConstantShare::json).collect::<Vec<_>>(),
@@ -80,10 +81,11 @@ impl SupportReport<'_> {
             format!("; what the constants leave open adds +-{}", wide(COVERAGE_SIGMA * open))
         });
         format!(
-            "80 % interval of the step time: {} to {}\n+-{} by {behind}{open}",
+            "80 % interval of the step time: {} to {}\n+-{} by {behind}{}{open}",
             band.low,
             band.high,
-            wide(behind.widened())
+            wide(behind.widened()),
+            lacking_words(self.scenario)
         )
     }
 
@@ -159,6 +161,12 @@ impl SupportReport<'_> {
         found.truncate(CONSTANTS_LISTED);
         found
     }
+}
+
+/// `; none has its release or its size`: what the measured runs nearest to a scenario lack, if anything.
+pub(super) fn lacking_words(scenario: &Scenario) -> String {
+    let lacks: Vec<String> = lacks(scenario).iter().map(|lack| format!("its {lack}")).collect();
+    if lacks.is_empty() { String::new() } else { format!("; none has {}", lacks.join(" or ")) }
 }
 
 /// A constant, and by how much of itself the step may be off for it: 80 % of what is open.

@@ -68,7 +68,12 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         mfu: 0.5,
         hfu: f64::INFINITY,
         time,
-        phases: Phases { forward: Seconds::new(0.16), backward: Seconds::new(0.32), update: Seconds::new(0.02) },
+        phases: Phases {
+            forward: Seconds::new(0.16),
+            backward: Seconds::new(0.32),
+            update: Seconds::new(0.02),
+            beside: Seconds::ZERO,
+        },
         memory,
         first_peak: memory.peak,
         traffic: std::array::from_fn(|level| Traffic {
@@ -94,6 +99,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         setbacks: Vec::new(),
         error_band: None,
         details,
+        ahead: None,
     }
 }
 
@@ -258,9 +264,9 @@ fn the_text_says_what_is_run() {
 fn a_band_has_its_rows() {
     let scenario = scenario();
     let mut evaluation = evaluation(&scenario);
-    evaluation.error_band = Some(ErrorBand { low: Seconds::new(0.45), high: Seconds::new(0.6), rows: 12 });
+    evaluation.error_band = Some(ErrorBand { low: Seconds::new(0.45), high: Seconds::new(0.6), rows: 12, own: 0 });
     let json = json_of(&scenario, &evaluation);
-    assert_eq!(json["error_band"], json!({ "low": 0.45, "high": 0.6, "rows": 12 }));
+    assert_eq!(json["error_band"], json!({ "low": 0.45, "high": 0.6, "rows": 12, "own": 0, "lacks": ["release"] }));
     let text = text(&scenario, &evaluation, None);
     assert!(text.contains("model flop per second and device     571 TFLOP/s, 50.0 % MFU"), "{text}");
     // 571 TFLOP/s x 0.5 s / 0.6 s = 476, and over 0.45 s 634.

@@ -24,7 +24,9 @@ use super::figures::{Figures, KEPT};
 use super::intensity;
 use super::layers;
 use super::lines::{Lines, row};
+use super::post_training;
 use super::setbacks::setbacks;
+use super::support::lacking_words;
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -86,7 +88,12 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     }
     lines.section("speed", &speed(&subject, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
-    lines.section("time of a step", &time(&subject, &evaluation.details.parts));
+    let of = if scenario.plan.writes() { "time of an update" } else { "time of a step" };
+    lines.section(of, &time(&subject, &evaluation.details.parts));
+    let phases = post_training::rows(scenario, evaluation);
+    if !phases.is_empty() {
+        lines.section(post_training::TITLE, &phases);
+    }
     lines.section("traffic per device and step", &traffic(&subject, &evaluation.details));
     let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
@@ -232,7 +239,11 @@ fn step(plan: &Plan) -> String {
 fn batch(scenario: &Scenario, summary: &Summary) -> String {
     let sequences = scenario.sequences();
     let tokens = counted(summary.tokens_per_step);
-    let taken = format!("global batch: {} sequences, {tokens} tokens", counted(sequences));
+    let what = match scenario.plan.sequences_each() {
+        1 => format!("{} sequences", counted(sequences)),
+        each => format!("{} pairs, {} sequences", counted(sequences), counted(sequences * f64::from(each))),
+    };
+    let taken = format!("global batch: {what}, {tokens} tokens");
     match scenario.wanted_sequences() {
         None => format!("{taken}; not held"),
         Some(wanted) if (sequences - wanted).abs() < 0.5 => taken,
@@ -314,7 +325,7 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
     let rows = [
         named(Figure::StepTime, subject, unsure),
         sure,
-        based.map(|band| row("based on", band.to_string())),
+        based.map(|band| row("based on", format!("{band}{}", lacking_words(scenario)))),
         named(Figure::TotalTokens, subject, &(also(Figure::TokensPerSecond, subject) + " per device")),
         named(Figure::ModelFlops, subject, &utilised(Figure::Mfu)),
         Some(row("counted", format!("{counted}{skipped}"))),
@@ -325,7 +336,7 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
 
 /// Time, device-hours, money and energy of the whole training, and the same with what goes wrong.
 fn training(subject: &FigureSubject) -> Vec<(String, String)> {
-    let Some(tokens) = subject.tokens else { return Vec::new() };
+    let Some(tokens) = subject.tokens.filter(|_| !subject.scenario.plan.writes()) else { return Vec::new() };
     let cluster = &subject.scenario.cluster;
     let rate = |rate: Option<String>, of: &str| rate.map_or_else(String::new, |rate| format!(", {rate} a {of}"));
     let price = rate(subject.scenario.price().map(|price| price.to_string()), "device-hour");
@@ -390,8 +401,11 @@ fn time(subject: &FigureSubject, parts: &TransferParts) -> Vec<(String, String)>
     if let Some((name, alone)) = amount(Figure::Transfers).filter(|_| !named.is_empty()) {
         rows.push(row(&name, format!("{alone:>10} = {}", named.join(" + "))));
     }
-    let phases = PHASES.into_iter().filter_map(amount).map(|(name, time)| format!("{name} {time}"));
-    rows.push(row("by phase", phases.collect::<Vec<_>>().join(", ")));
+    let (beside, own): (Vec<Figure>, Vec<Figure>) = PHASES.into_iter().partition(|phase| *phase == Figure::Beside);
+    let said = |(name, time): (String, Amount)| format!("{name} {time}");
+    rows.push(row("by phase", own.into_iter().filter_map(amount).map(said).collect::<Vec<_>>().join(", ")));
+    let beside = beside.into_iter().filter(|phase| holds(*phase, subject)).filter_map(amount);
+    rows.extend(beside.map(|phase| row("and", said(phase))));
     rows
 }
 
@@ -413,6 +427,7 @@ fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> 
 
 /// A part, and its share of the whole.
 fn share(part: Figure, whole: Figure, subject: &FigureSubject) -> Option<(String, String)> {
-    let (amount, whole) = (part.amount(subject)?, whole.amount(subject)?);
-    Some(row(&part.name(subject)?, format!("{amount:>10} {:>8}", percent(amount.value / whole.value))))
+    let amount = part.amount(subject)?;
+    let share = whole.amount(subject).map(|whole| percent(amount.value / whole.value));
+    Some(row(&part.name(subject)?, format!("{amount:>10} {:>8}", share.unwrap_or_default()).trim_end().to_owned()))
 }

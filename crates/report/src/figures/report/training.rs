@@ -266,7 +266,17 @@ impl TrainingReport<'_> {
     }
 
     fn memory_table(&self) -> Table {
-        let columns = || MEMORY_PARTS.into_iter().chain([Figure::Peak, Figure::Capacity]);
+        let passes = self.training.base.plan.passes_beside();
+        let writes = self.training.base.plan.writes();
+        let parts = move || {
+            let shown = move |part: &Figure| match part {
+                Figure::BesideWeights => passes || writes,
+                Figure::Engine => writes,
+                _ => true,
+            };
+            MEMORY_PARTS.into_iter().filter(shown)
+        };
+        let columns = || parts().chain([Figure::Peak, Figure::Capacity]);
         let mut table = Table::headed(std::iter::once("").chain(columns().map(Figure::label)));
         table.extend(self.rows().map(|(_, method, best)| {
             let scenario = self.training.scenario(method, &best.choice);

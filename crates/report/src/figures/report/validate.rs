@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use strum::VariantArray;
 
 use shardscope_engine::units::{Amount, percent, signed, whole_percent};
-use shardscope_evidence::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
+use shardscope_evidence::measured::{
+    Metric, Pairs, PriceOfChoice, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation,
+};
 
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, joined, pretty};
@@ -29,7 +31,7 @@ const fn reading(residual: &Residual) -> Option<&'static str> {
 impl ValidateReport<'_> {
     pub fn json(self) -> String {
         let validation = self.validation;
-        let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = validation.ranking;
+        let Ranking { pairs, choices, slowdown_mean, slowdown_worst, price } = validation.ranking;
         let pairs = pairs.map(|Pairs { apart, pairs, right }| json!({"apart": apart, "pairs": pairs, "right": right}));
         let assumed = validation
             .assumed
@@ -46,6 +48,12 @@ impl ValidateReport<'_> {
                 "choices": choices,
                 "slowdown_mean": slowdown_mean,
                 "slowdown_worst": slowdown_worst,
+                "price": price.map(|PriceOfChoice { keys, price, predicted_gain, measured_gain }| json!({
+                    "choices": keys,
+                    "price": price,
+                    "predicted_gain": predicted_gain,
+                    "measured_gain": measured_gain,
+                })),
             },
             "assumed": assumed.collect::<Vec<_>>(),
         }))
@@ -212,7 +220,14 @@ impl ValidateReport<'_> {
             let told = reaches.iter().zip(&names).filter(|(ranking, _)| ranking.pairs[0].pairs > 0);
             table.extend(told.map(|(ranking, name)| ordered(name, ranking)));
         }
-        table.text()
+        let price = all.price.map_or_else(String::new, |PriceOfChoice { keys, price, predicted_gain, measured_gain }| {
+            let [price, predicted, measured] = [price, predicted_gain, measured_gain].map(signed);
+            format!(
+                "the predicted best of 3 layouts or more, {keys} times: {predicted} against the others predicted, {measured} \
+                 measured: it takes {price} more for having been chosen\n"
+            )
+        });
+        format!("{}{price}", table.text())
     }
 
     fn assumed(self) -> String {
@@ -279,7 +294,7 @@ pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
 }
 
 fn ordered(name: &str, ranking: &Ranking) -> Vec<TableCell> {
-    let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst } = ranking;
+    let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst, .. } = ranking;
     let right = |pairs: &Pairs| if pairs.pairs > 0 { TableCell::percent(pairs.right) } else { TableCell::default() };
     let mut cells =
         vec![TableCell::word(name), TableCell::count(near.pairs), right(near), TableCell::count(far.pairs), right(far)];

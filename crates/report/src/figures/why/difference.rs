@@ -148,33 +148,53 @@ pub fn choice(a: Side, b: Side) -> Option<String> {
     Some(format!("{best}; {} has {parts}", b.name))
 }
 
-/// Which of several finishes first, is the cheapest, takes the least energy and the fewest devices; of what not all have, who
-/// lacks it. `None` of fewer than three, which [`sentence`] and [`choice`] compare.
+/// Which of several that fit finishes first, is the cheapest, takes the least energy and the fewest devices; of what not all
+/// have, who lacks it; and which do not fit. `None` of fewer than three, which [`sentence`] and [`choice`] compare.
 pub fn verdicts(sides: &[Side]) -> Option<String> {
+    if sides.len() < 3 {
+        return None;
+    }
     let amount = |figure: Figure, side: &Side| {
         let subject = FigureSubject::evaluated(side.scenario, side.evaluation);
         Some(figure.amount(&subject)?.value).filter(|value| value.is_finite())
     };
     let tokens = |side: &Side| side.evaluation.summary.tokens_per_s();
-    let fitting: Vec<&Side> = sides.iter().filter(|side| side.evaluation.summary.fits).collect();
-    let first = fitting.iter().max_by(|one, other| tokens(one).total_cmp(&tokens(other)))?;
+    let (fitting, others): (Vec<&Side>, Vec<&Side>) = sides.iter().partition(|side| side.evaluation.summary.fits);
+    let Some(first) = fitting.iter().max_by(|one, other| tokens(one).total_cmp(&tokens(other))) else {
+        return Some("None of them fits: search the best plans of each, pin those, and compare them".to_owned());
+    };
+    let misfits: Vec<&str> = others.iter().map(|side| side.name).collect();
+    let misfits = match misfits.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} does not fit")),
+        many => Some(format!("{} do not fit", many.join(", "))),
+    };
     let least = |figure: Figure, words: &str| {
         let known: Vec<(f64, &str)> =
             fitting.iter().filter_map(|side| Some((amount(figure, side)?, side.name))).collect();
-        let (_, name) = known.iter().min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let (_, name) = known.into_iter().min_by(|(one, _), (other, _)| one.total_cmp(other))?;
         let lacks = fitting.iter().filter(|side| amount(figure, side).is_none()).map(|side| side.name);
         let lacks: Vec<&str> = lacks.collect();
         let unknown = if lacks.is_empty() { String::new() } else { format!(" (not known of {})", lacks.join(", ")) };
-        Some(format!("{name} {words}{unknown}"))
+        Some((name, format!("{words}{unknown}")))
     };
-    let parts = [
-        Some(format!("{} finishes first", first.name)),
-        least(Figure::DaysWithFailures, "finishes first with failures").filter(|_| fitting.len() > 1),
+    let verdicts = [
+        Some((first.name, "finishes first".to_owned())),
+        least(Figure::DaysWithFailures, "finishes first with failures").filter(|(name, _)| *name != first.name),
         least(Figure::Cost, "is the cheapest").or_else(|| least(Figure::DeviceHours, "takes the fewest device-hours")),
         least(Figure::Energy, "takes the least energy"),
         least(Figure::Devices, "takes the fewest devices"),
     ];
-    (sides.len() > 2).then(|| parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    // What is said of one stands together.
+    let mut of_each: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, words) in verdicts.into_iter().flatten() {
+        match of_each.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => all.push(words),
+            None => of_each.push((name, vec![words])),
+        }
+    }
+    let said = of_each.into_iter().map(|(name, words)| format!("{name} {}", words.join(", ")));
+    Some(said.chain(misfits).collect::<Vec<_>>().join("; "))
 }
 
 /// What of energy and failures is not known of which scenarios, and what their clusters' files do not state: `energy of A and

@@ -102,6 +102,9 @@ impl FigureEntry {
 
     /// Its value with its unit.
     pub fn amount(&self, subject: &FigureSubject, index: usize) -> Option<Amount> {
+        if self.figure.is_of_whole_step() && subject.scenario.plan.writes() {
+            return None;
+        }
         let unit = match self.unit {
             Dimension::Money(_) => Dimension::Money(subject.scenario.price()?.currency),
             unit => unit,
@@ -332,6 +335,10 @@ impl<'a> FormulaFacts<'a> {
 
     /// A figure as an input to another one's formula.
     pub(super) fn figure(&self, figure: Figure) -> Option<Formula> {
+        if figure == Figure::StepTime && self.scenario.plan.writes() {
+            // Of a step whose answers the model writes the update alone is timed.
+            return Some(input("time of an update", self.summary().step_time, Citation::simulated()));
+        }
         let (name, amount) = self.shown(figure)?;
         let source = Citation::new(Authority::Derived, "explained on its own");
         Some(FormulaInput { name, amount, source, figure: Some(figure) }.into())

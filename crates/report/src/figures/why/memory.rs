@@ -197,7 +197,7 @@ impl FormulaFacts<'_> {
     /// The bytes of one of them.
     fn each(&self, kept: &KeptPart, layout: &Layout) -> Formula {
         let name = match kept.part {
-            StatePart::Weights => "bytes of a weight".to_owned(),
+            StatePart::Weights | StatePart::Beside => "bytes of a weight".to_owned(),
             StatePart::Casts if self.scenario.stack.casts_replace_weights => {
                 "bytes of a weight's casts, less its own".to_owned()
             }
@@ -284,11 +284,12 @@ impl FormulaFacts<'_> {
     /// What the host of the fullest node keeps: so many times what a rank keeps there, where all its devices are of one
     /// pipeline rank.
     fn host_memory(&self) -> Option<Formula> {
-        let HostMemory { state, pages, activations, buffers, .. } = self.summary().host_memory;
+        let HostMemory { state, pages, activations, buffers, waiting, .. } = self.summary().host_memory;
         let counted = [
             ("pages that devices have no room for", pages),
             ("activations that wait for backward", activations),
             ("buffers through which a state comes from the drives", buffers),
+            ("what waits for another phase of the step", waiting),
         ];
         let counted = counted.into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
         let counted =
@@ -346,7 +347,7 @@ impl FormulaFacts<'_> {
 
     fn reserved(&self) -> Formula {
         let parts = &self.memory_of_fullest().parts;
-        let (allocator, rest) = (&self.scenario.calibration.allocator, parts.total() - parts.reserved);
+        let (allocator, rest) = (&self.scenario.calibration.allocator, parts.total() - parts.reserved - parts.engine);
         input("runtime", allocator.reserve, self.calibrated())
             + input("share lost to fragments", share(allocator.fragmentation), self.calibrated())
                 * input("everything else", rest, Citation::simulated())

@@ -78,7 +78,9 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .about("What activation checkpointing makes backward compute again.")
         .value(|of, _| {
             let Summary { hardware_flops, model_flops, tokens_per_s_per_device, .. } = of.summary;
-            Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device)
+            // Models beside are computed once.
+            let beside = TokenFlop::new(of.scenario).beside.get();
+            Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device - beside)
         })
         .why(|facts, _| because(facts.recomputed(), Citation::paper(MEGATRON))),
     figure(Figure::ModelFlops, "throughput", "model flop per second and device", Dimension::FlopPerSecond)
@@ -97,6 +99,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .value(|of, _| Some(of.summary.hardware_flops.get()))
         .why(|facts, _| {
             let flop = facts.figure(Figure::FlopPerToken)? + facts.figure(Figure::Recomputed)?;
+            let flop = facts.with_flop_beside(flop);
             because(flop * facts.figure(Figure::TokensPerSecond)?, facts.flop_convention())
         }),
     figure(Figure::Mfu, "mfu", "model flop utilisation", Dimension::Share)
@@ -214,7 +217,18 @@ impl FormulaFacts<'_> {
 
     fn sequences(&self) -> Formula {
         let plan = &self.scenario.plan;
-        input("micro-batch", count(plan.micro_batch, ""), Citation::chosen("sequences of a data-parallel rank"))
+        let examples =
+            input("micro-batch", count(plan.micro_batch, ""), Citation::chosen("sequences of a data-parallel rank"));
+        let each = plan.sequences_each();
+        let method = plan.post_training.method;
+        let sequences = match each {
+            1 => examples,
+            _ => {
+                examples
+                    * input(format!("sequences of an example of {method}"), count(each, ""), Citation::chosen("method"))
+            }
+        };
+        sequences
             * input(
                 "accumulated micro-batches",
                 count(plan.accumulate, ""),
@@ -303,7 +317,7 @@ impl FormulaFacts<'_> {
     fn recomputed(&self) -> Formula {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let again = match plan.recompute {
-            Recompute::None => return Formula::from(0.0),
+            Recompute::None => return self.logits_again().unwrap_or(Formula::from(0.0)),
             Recompute::Selective => {
                 let again = TokenFlop::new(self.scenario).recomputed;
                 let rule = "products of the parts that run again, and attention where it does";
@@ -327,7 +341,19 @@ impl FormulaFacts<'_> {
             }
         };
         let layers = share(plan.recompute.layers());
-        again * input("layers recomputed", layers, Citation::chosen("recompute"))
+        let layers = again * input("layers recomputed", layers, Citation::chosen("recompute"));
+        match self.logits_again() {
+            Some(logits) => layers + logits,
+            None => layers,
+        }
+    }
+
+    /// Flop of logits that backward computes again.
+    fn logits_again(&self) -> Option<Formula> {
+        let model = &self.scenario.model;
+        let weights = f64::from(model.vocab) * f64::from(model.hidden) * f64::from(1 + model.mtp_layers);
+        let weights = || input("weights of the head, whose product is repeated", count(weights, ""), self.shape());
+        self.scenario.repeats_logits().then(|| Formula::from(2.0) * weights())
     }
 
     pub(super) fn peak(&self) -> Formula {
@@ -337,7 +363,7 @@ impl FormulaFacts<'_> {
 
     fn limit(&self) -> Option<Formula> {
         let per_device = || Some(self.figure(Figure::TokensPerStep)? / self.devices());
-        let rule = "matrices, attention without what causal kernels skip, and what is computed again";
+        let rule = "matrices, attention without what causal kernels skip, what is computed again, and models beside";
         let executed = input(
             "flop per token that no schedule saves",
             TokenFlop::new(self.scenario).executed,

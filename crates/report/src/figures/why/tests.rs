@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shardscope_engine::evaluate::{Property, Workspace};
 use shardscope_engine::scenario::file;
 use shardscope_engine::search;
-use shardscope_engine::units::significant;
+use shardscope_engine::units::{Bytes, significant};
 
 use super::*;
 
@@ -109,7 +109,15 @@ fn every_figure_has_an_explanation_whose_formula_gives_it() {
 /// gives.
 fn is_only_counted(figure: Figure, evaluation: &Evaluation) -> bool {
     match figure {
-        Figure::Buffers | Figure::ExposedCopies | Figure::Forward | Figure::Backward | Figure::Update => true,
+        Figure::Buffers
+        | Figure::ExposedCopies
+        | Figure::Forward
+        | Figure::Backward
+        | Figure::Update
+        | Figure::Beside => true,
+        // None stands beside, and nothing writes answers.
+        Figure::Engine => evaluation.summary.memory.parts.engine == Bytes::ZERO,
+        Figure::BesideWeights => evaluation.summary.memory.parts.beside == Bytes::ZERO,
         Figure::Elasticity(index) => evaluation.elasticity[index].property == Property::MemoryCapacity,
         _ => false,
     }

@@ -20,7 +20,7 @@ use super::memory::{BESIDE_MATRICES, MATRICES};
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
 
 /// The sentence about the phases of a step.
-const WAITS: &str = "what is waited for belongs to the phase that waits for it";
+pub(super) const WAITS: &str = "what is waited for belongs to the phase that waits for it";
 
 /// The sentence about exposed communication.
 const EXPOSED: &str = "Time that compute stalls for a transfer that its next task needs. Communication hidden behind \
@@ -217,7 +217,7 @@ impl FormulaFacts<'_> {
         }
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
-        Some(self.with_slowing(micro_batches * passes, TaskKind::computes_layers))
+        Some(self.with_slowing(micro_batches * self.with_forwards_beside(passes), TaskKind::computes_layers))
     }
 
     /// Embedding and logits, with those of further tokens.
@@ -272,13 +272,13 @@ impl FormulaFacts<'_> {
             source: Citation::simulated(),
             figure: Some(of),
         };
-        Formula::from(visits("forward visits", forward, Figure::LayerForward(last)))
-            + visits("backward visits", backward, Figure::LayerBackward(last))
-            - self.slow_launches()
+        let visits = Formula::from(visits("forward visits", forward, Figure::LayerForward(last)))
+            + visits("backward visits", backward, Figure::LayerBackward(last));
+        self.with_visits_beside(visits) - self.slow_launches()
     }
 
     /// Time that compute spans of some kinds take together.
-    fn listed(&self, kinds: impl Fn(TaskKind) -> bool) -> Seconds {
+    pub(super) fn listed(&self, kinds: impl Fn(TaskKind) -> bool) -> Seconds {
         let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
         spans.map(|span| (span.end - span.start) * self.times_at(span.start)).sum()

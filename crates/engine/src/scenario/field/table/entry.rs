@@ -97,6 +97,10 @@ impl FieldSpec {
         Self { search: SearchRole::OnRequest, ..self }
     }
 
+    pub(super) const fn searched_for_launchers(self) -> Self {
+        Self { search: SearchRole::Launched, ..self }
+    }
+
     pub(super) const fn advised(self, after: usize, before: usize) -> Self {
         Self { advice: (after, before), suspected: (after, before), ..self }
     }

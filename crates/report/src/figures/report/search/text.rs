@@ -3,7 +3,7 @@
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::search::planner::FoundPlan;
-use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective};
+use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, launched_fields};
 use shardscope_engine::units::{signed, thousands};
 
 use super::super::caveats::{above_published, caveats, lacking};
@@ -81,11 +81,9 @@ impl SearchReport<'_> {
                 ranks.join(", ")
             ));
         }
+        self.for_launcher(first).iter().for_each(|line| lines.line(line));
         self.beyond().iter().for_each(|line| lines.line(line));
-        if let Some((found, why)) = self.recipe {
-            let ranks = found.scenario.plan.experts.ranks;
-            lines.line(&format!("with --ep {ranks}, as recipes of Megatron-Bridge divide experts over a node: {why}"));
-        }
+        self.recipe.iter().for_each(|recipe| lines.line(&recipe.words()));
         let above = |found: &EvaluatedPlan| above_published(&found.scenario, &found.summary).is_some();
         if self.answer.plans.iter().any(above) {
             lines.line("! above the highest MFU that was published of such a machine");
@@ -116,6 +114,16 @@ impl SearchReport<'_> {
         }
     }
 
+    /// What nobody has said, and the plans have otherwise than by default, since no launcher takes the default.
+    fn for_launcher(&self, first: &EvaluatedPlan) -> Option<String> {
+        let changed = launched_fields().filter_map(|field| {
+            let (own, other) = (field.value(&self.search.base)?, field.value(&first.scenario)?);
+            (own != other).then(|| format!("--{field} {other} (by default {own})"))
+        });
+        let changed: Vec<String> = changed.collect();
+        (!changed.is_empty()).then(|| format!("as the launcher has it: {}", changed.join(", ")))
+    }
+
     /// That no launcher takes what is held; or the plans that are better than the first, with their gain and what is missing.
     fn beyond(&self) -> Vec<String> {
         let missing = |found: &EvaluatedPlan| (self.runs_in.missing)(&found.scenario).unwrap_or_default();
@@ -125,7 +133,7 @@ impl SearchReport<'_> {
         }
         let line = |found: &EvaluatedPlan| {
             let gain = signed(found.summary.tokens_per_s() / first.summary.tokens_per_s() - 1.0);
-            format!("{gain}, but runs in nothing known: {} ({})", plan_words(&found.scenario.plan), missing(found))
+            format!("{gain}, but runs in no known launcher: {} ({})", plan_words(&found.scenario.plan), missing(found))
         };
         self.answer.beyond.iter().map(line).collect()
     }

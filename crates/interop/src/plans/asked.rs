@@ -1,0 +1,170 @@
+//! A plan as a tool is asked about it: the values that count in it, and how its state is sharded.
+//!
+//! Not for what any tool makes of it.
+
+use shardscope_engine::plan::{Accumulation, Extent, FrozenEnds, FrozenFormat, GlobalBatch, Plan, Precision};
+use shardscope_engine::plan::{Reduction, Sharded, TrainMethod};
+use shardscope_engine::scenario::{Checked, Field, Layout, Value};
+
+/// A plan that a tool is asked about: the values that count in it, and its layout.
+#[derive(Debug)]
+pub(crate) struct AskedPlan<'a> {
+    pub job: Checked<'a>,
+    /// In the order of the fields; none where it says nothing of its own.
+    values: Vec<(Field, Value)>,
+}
+
+/// Fields that a tool's file says though they are as usual: tools have other defaults.
+const STATED: [Field; 10] = [
+    Field::MicroBatch,
+    Field::Accumulate,
+    Field::Recompute,
+    Field::Optimizer,
+    Field::LoraRank,
+    Field::LoraTargets,
+    Field::Offload,
+    Field::Epochs,
+    Field::Prefetch,
+    Field::Reduction,
+];
+
+/// What no file of a run says: the length of its sequences and of itself, its price, the count of its flop, and what is
+/// assumed of the machine and of the data.
+const NOT_OF_A_FILE: [Field; 10] = [
+    Field::Sequence,
+    Field::Tokens,
+    Field::Examples,
+    Field::Epochs,
+    Field::Packing,
+    Field::Price,
+    Field::FlopCount,
+    Field::Bandwidth,
+    Field::Memory,
+    Field::Imbalance,
+];
+
+impl<'a> AskedPlan<'a> {
+    /// A scenario's plan, that can be laid out.
+    pub fn new(job: Checked<'a>) -> Self {
+        let values =
+            Field::all().filter(|field| field.is_in_plan()).filter_map(|field| Some((field, says(field, &job)?)));
+        Self { values: values.collect(), job }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.job.plan
+    }
+
+    pub fn layout(&self) -> &Layout {
+        self.job.layout()
+    }
+
+    /// What a field says; `None` where it says nothing of its own.
+    pub fn value(&self, field: Field) -> Option<&Value> {
+        self.values.iter().find(|(own, _)| *own == field).map(|(_, value)| value)
+    }
+
+    /// All fields that say something of their own.
+    pub fn values(&self) -> impl Iterator<Item = &(Field, Value)> {
+        self.values.iter()
+    }
+
+    /// Stages of the whole pipeline; 1 without one.
+    pub fn stages(&self) -> u32 {
+        match self.layout().pipeline {
+            1 => 1,
+            ranks => ranks * self.plan().virtual_stages(),
+        }
+    }
+
+    /// How the state is sharded, as nearly as one count of ranks says it.
+    pub fn shards(&self) -> Shards {
+        let Layout { weights, gradients, optimizer: over, .. } = *self.layout();
+        let first = match (weights, gradients, over) {
+            (1, 1, 1) => None,
+            (1, 1, _) => Some(Sharded::Optimizer),
+            (1, ..) => Some(Sharded::Gradients),
+            _ => Some(Sharded::Weights),
+        };
+        Shards { first, over, copies: self.layout().group() / over }
+    }
+
+    /// The same as FSDP2 does it: weights lie with what is sharded, over whole groups of context-parallel ranks.
+    pub fn fsdp2_shards(&self) -> Shards {
+        let shards = self.shards();
+        let (context, group) = (self.layout().context, self.layout().group());
+        match shards.first {
+            None if context > 1 => Shards { first: Some(Sharded::Weights), over: context, copies: group / context },
+            _ if shards.over.is_multiple_of(context) => shards,
+            _ => Shards { over: group, copies: 1, ..shards },
+        }
+    }
+
+    /// Whether a field of an unusual value would go unsaid.
+    pub fn counts(&self, field: Field, value: &Value) -> bool {
+        let plan = self.plan();
+        match field {
+            field if NOT_OF_A_FILE.contains(&field) => false,
+            Field::Reshard => *value == Value::Switch(false),
+            Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,
+            Field::Accumulation => plan.accumulation == Accumulation::Layered && plan.accumulate > 1,
+            Field::Precision => plan.precision != Precision::Bf16,
+            Field::Accumulate
+            | Field::GlobalBatch
+            | Field::Devices
+            | Field::MicroBatch
+            | Field::Qwz
+            | Field::Qgz
+            | Field::Hpz => true,
+            _ => field.usual() != Some(value),
+        }
+    }
+}
+
+/// What a job says of a field of its plan; `None` where it is as usual, or changes nothing.
+fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
+    let (plan, layout) = (&job.plan, job.layout());
+    let sharding = &plan.sharding;
+    match field {
+        // As the layout has it, not as the file does: two ways of saying one plan are written alike.
+        Field::Nodes => return None,
+        Field::Devices => return Some(layout.devices.into()),
+        Field::GlobalBatch => {
+            // More than the field itself could hold is still said.
+            let sequences = job.sequences();
+            return Some(GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch));
+        }
+        Field::Train if plan.tuning.freezes() => {
+            let four_bits = plan.tuning.frozen_format() == FrozenFormat::Nf4;
+            return Some(if four_bits { TrainMethod::Qlora } else { TrainMethod::Lora }.into());
+        }
+        Field::FrozenEnds if job.model.frozen_layers == 0 && plan.tuning.ends == Some(FrozenEnds::None) => return None,
+        Field::Schedule if layout.pipeline > 1 => return Some(plan.effective_schedule().into()),
+        Field::Reshard => return (layout.weights > 1).then(|| sharding.reshard_after_forward.into()),
+        // What is quantised travels only where it is sharded.
+        Field::Qwz => return (sharding.wire.weights.quantised() && layout.weights > 1).then(|| true.into()),
+        Field::Qgz => return (sharding.wire.gradients.quantised() && layout.gradients > 1).then(|| true.into()),
+        Field::Hpz => {
+            let ranks = layout.secondary.filter(|ranks| *ranks > 1 && layout.weights > 1)?;
+            return Some(Extent::Ranks(ranks).into());
+        }
+        field if field.is_in_sharding() => return None,
+        _ => {}
+    }
+    let value = field.value(job)?;
+    // What is as it usually is needs no word, but where tools have other defaults. An offload that is idle moves the state
+    // all the same, or is noted by the tool that cannot say it.
+    let stated = STATED.contains(&field) || field.usual() != Some(&value);
+    (stated && (field == Field::Offload || field.idle_in(plan).is_none())).then_some(value)
+}
+
+/// How the state is sharded: from which part on, and over how many ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shards {
+    /// The first part that is sharded; `None` is `ddp`.
+    pub first: Option<Sharded>,
+    /// Ranks that share it.
+    pub over: u32,
+    /// How many copies of it there are.
+    pub copies: u32,
+}

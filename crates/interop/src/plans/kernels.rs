@@ -1,0 +1,83 @@
+//! Kernels that programs of fine-tuning put in the place of a model's own: which attention runs, and those of Liger. Not for the
+//! switches that are of the loss alone ([`super::loss`]).
+
+use shardscope_engine::plan::{AttentionKernel, LossKind};
+use shardscope_engine::scenario::Field;
+
+use super::draft::PlanDraft;
+use super::settings::ToolSettings;
+use super::table::{self, Codec, OFF};
+
+/// What keeps the scores of all pairs of tokens; any other kernel keeps none, of the Hub's too.
+const KEEPS_SCORES: &[&str] = &["eager", "disabled", "math", "false"];
+
+/// Which attention runs, under the names of several programs. Of kernels that keep no scores the stack says which.
+pub(super) const ATTENTION: Codec = Codec::new(
+    &[],
+    |settings, draft| {
+        for name in ["attn_implementation", "attn_impl", "flash_attn", "eager_attention"] {
+            let Some(setting) = settings.take(name) else { continue };
+            let is_eager = name == "eager_attention" && table::switched(&setting.text) == "true";
+            let keeps = name != "eager_attention" && KEEPS_SCORES.contains(&setting.text.to_ascii_lowercase().as_str());
+            if is_eager || keeps {
+                draft.take(Field::AttentionKernel, AttentionKernel::Plain, &setting.place);
+            } else {
+                draft.report.ignore(&setting.place, format!("'{}' changes nothing", setting.text));
+            }
+        }
+    },
+    |_| Vec::new(),
+);
+
+/// Switches of all of Liger's kernels: of the Trainer, of LLaMA-Factory, and of older TRL and ms-swift.
+const LIGER: [&str; 3] = ["use_liger_kernel", "enable_liger_kernel", "use_liger"];
+
+/// Which of them are on, of the Trainer's (`apply_liger_kernel` of transformers' `integrations/liger.py`).
+const LIGER_KERNELS: &str = "liger_kernel_config.";
+
+/// Reads Liger's kernels. That of the loss is a plan's; those of norms, activations and positions keep less and take less
+/// time, which no stack of these tools knows: they stay with the plan as what may change its figures.
+pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let on = |text: &str| !OFF.contains(&text);
+    let whole = |name: &str| settings.text(&format!("{LIGER_KERNELS}{name}"));
+    let fused = whole("fused_linear_cross_entropy").is_none_or(on);
+    let single = whole("cross_entropy").is_some_and(on);
+    for config in settings.take_all(&format!("{LIGER_KERNELS}*")) {
+        draft.report.ignore(&config.place, "it says which of Liger's kernels are on");
+    }
+    for name in LIGER {
+        let Some(setting) = settings.take(name) else { continue };
+        if !on(&setting.text) {
+            draft.report.ignore(&setting.place, "no kernel of Liger's is on");
+            continue;
+        }
+        if fused {
+            draft.take(Field::Loss, LossKind::Chunked, &setting.place);
+        } else if single {
+            draft.take(Field::Loss, LossKind::Fused, &setting.place);
+        }
+        draft.doubt(name, setting);
+    }
+    for name in KERNELS_BESIDE {
+        match settings.take(name) {
+            Some(setting) if on(&setting.text) => draft.doubt(name, setting),
+            Some(setting) => draft.report.ignore(&setting.place, "it is off"),
+            None => {}
+        }
+    }
+}
+
+/// axolotl's switches of kernels that are not of the loss: Liger's (src/axolotl/integrations/liger/args.py), and its own of
+/// adapters (src/axolotl/kernels/lora.py).
+const KERNELS_BESIDE: [&str; 10] = [
+    "lora_mlp_kernel",
+    "lora_qkv_kernel",
+    "lora_o_kernel",
+    "liger_rope",
+    "liger_rms_norm",
+    "liger_rms_norm_gated",
+    "liger_layer_norm",
+    "liger_glu_activation",
+    "liger_swiglu",
+    "liger_use_token_scaling",
+];

@@ -1,0 +1,201 @@
+//! What programs of fine-tuning say of methods after pre-training, and of models beside the one that is trained: LLaMA-Factory's
+//! stages, `rl` of axolotl, `rlhf_type` of ms-swift, commands of TRL. Not for what they start ([`super::programs`]).
+
+use shardscope_engine::plan::{BesideModel, Padding, PostMethod};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::draft::PlanDraft;
+use super::loss;
+use super::rollouts;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, OFF, ToolKey, codec, nothing, only};
+
+/// The setting that says what is trained for, which is LLaMA-Factory's; commands and names of scripts are put there too.
+pub(super) const STAGE: &str = "stage";
+
+/// Settings that say the method: of LLaMA-Factory, axolotl, ms-swift.
+const METHODS: [&str; 3] = [STAGE, "rl", "rlhf_type"];
+
+/// Methods by the words of these programs (`hparams/finetuning_args.py` of hiyouga/LLaMA-Factory 0.9, `utils/schemas/enums.py` of
+/// axolotl 0.12, `arguments/rlhf_args.py` of ms-swift 4): a loss against no reference takes what ORPO's does.
+const WORDS: [(&str, PostMethod); 13] = [
+    ("dpo", PostMethod::Dpo),
+    ("ipo", PostMethod::Dpo),
+    ("orpo", PostMethod::Orpo),
+    ("simpo", PostMethod::Orpo),
+    ("cpo", PostMethod::Orpo),
+    ("kto", PostMethod::Kto),
+    ("rm", PostMethod::Reward),
+    ("reward", PostMethod::Reward),
+    ("gkd", PostMethod::Distill),
+    ("distillation", PostMethod::Distill),
+    ("grpo", PostMethod::Grpo),
+    ("rloo", PostMethod::Grpo),
+    ("ppo", PostMethod::Ppo),
+];
+
+/// Programs whose engines write answers as a plan says.
+const WRITERS: [&str; 3] = ["TRL", "ms-swift", "Megatron-SWIFT"];
+
+/// Words for what pre-training computes, and ms-swift's for what `rlhf_type` says.
+const PLAIN: [&str; 2] = ["sft", "pt"];
+const BY_TYPE: &str = "rlhf";
+
+/// How to go on without text that the model writes between steps, or a step that no method is.
+const GIVEN: &str = "a plan trains on given answers here: choose dpo, orpo, simpo, cpo, kto, rm, or gkd with lmbda 0";
+const ONE_MODEL: &str =
+    "a plan runs no other model beside the one that it trains, but what a method compares with or learns from";
+
+/// What is of text that is written between steps, or of a judge of it.
+const WRITTEN: &[ToolKey] = &[
+    only("perform_rl_step", OFF, GIVEN),
+    only("num_generations", OFF, GIVEN),
+    only("reward_model*", OFF, GIVEN),
+    only("reward_func*", OFF, GIVEN),
+    only("process_reward_model", OFF, GIVEN),
+    only("use_vllm", OFF, GIVEN),
+    only("trl.*", OFF, GIVEN),
+    nothing("vllm_*", "it is of text that is written between steps"),
+];
+
+/// Megatron-LM's arguments of the same, which stand in its log whatever is trained.
+const OF_SCRIPTS: &[ToolKey] = &[only("grpo_*", &[], GIVEN), only("rl_use*", OFF, GIVEN), only("langrl_*", &[], GIVEN)];
+
+/// What a method without models beside has none of.
+const ALONE: &[ToolKey] = &[
+    only("beta", &[], ONE_MODEL),
+    only("max_completion_length", OFF, GIVEN),
+    only("max_prompt_length", OFF, GIVEN),
+    only("reward*", OFF, GIVEN),
+    only("ref_model*", OFF, ONE_MODEL),
+    only("mcore_ref_model", OFF, ONE_MODEL),
+    only("reference_free", OFF, ONE_MODEL),
+    only("precompute_ref_log_probs", OFF, ONE_MODEL),
+    // LLaMA-Factory's loss against a reference (`create_ref_model` in `train/sft/trainer.py`).
+    only("use_asft_loss", OFF, ONE_MODEL),
+    nothing("asft_alpha", LOSS),
+    only("teacher*", OFF, ONE_MODEL),
+    only(
+        "task_type",
+        &["causal_lm"],
+        "a plan trains a language model to predict its next token, unless its method is rm",
+    ),
+    only("num_labels", OFF, "a plan trains a language model to predict its next token, unless its method is rm"),
+    codec(&loss::TRL),
+];
+
+const LOSS: &str = "the numbers of a loss change neither size nor time";
+const LENGTHS: &str = "every sequence is taken to be as long as the longest";
+
+/// What changes nothing beside a method.
+const BESIDE: &[ToolKey] = &[
+    nothing("beta", LOSS),
+    nothing("rl_beta", LOSS),
+    nothing("pref_*", LOSS),
+    nothing("dpo_*", LOSS),
+    nothing("kto_*", LOSS),
+    nothing("orpo_*", LOSS),
+    nothing("simpo_*", LOSS),
+    nothing("cpo_*", LOSS),
+    nothing("rpo_alpha", LOSS),
+    nothing("desirable_weight", LOSS),
+    nothing("undesirable_weight", LOSS),
+    nothing("loss_type", LOSS),
+    nothing("center_rewards_coefficient", LOSS),
+    nothing("max_prompt_length", LENGTHS),
+    nothing("max_completion_length", LENGTHS),
+    nothing("max_new_tokens", "it is of text that is written between steps"),
+    only("sync_ref_model", OFF, "switch it off: a reference stays as it is"),
+    only("ref_model_quantization_bit", OFF, "leave it out: a copy has the format of the weights"),
+    only("ref_model_adapters", OFF, "leave it out: a reference has no adapters"),
+    nothing("num_labels", "a score is one number"),
+    nothing("task_type", "the method says it"),
+];
+
+/// Reads the method, and what stands beside it.
+pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let method = read_method(program, settings, draft);
+    if !method.as_ref().is_some_and(|(method, _)| method.writes()) {
+        table::read(WRITTEN, settings, draft);
+        // A log has every argument of Megatron-LM, and a script those that someone set.
+        if !draft.logged {
+            table::read(OF_SCRIPTS, settings, draft);
+        }
+    }
+    let Some((method, place)) = method else { return table::read(ALONE, settings, draft) };
+    let method = without_reference(method, settings);
+    draft.take(Field::Method, method, &place);
+    if method.writes() {
+        rollouts::read_beside_trainer(program, (method, &place), settings, draft);
+    }
+    for own in settings.take_all("mcore_ref_model").into_iter().chain(settings.take_all("ref_model")) {
+        draft.take(Field::Reference, BesideModel::Resident, &own.place);
+    }
+    for teacher in settings.take_all("teacher_model") {
+        draft.ask(Field::Teacher, &teacher.place, format!("'{}' is a model whose shape is in no file", teacher.text));
+    }
+    read_switch(settings, "precompute_ref_log_probs", Field::Reference, BesideModel::Precomputed, draft);
+    read_switch(settings, "offload_teacher_model", Field::Teacher, BesideModel::Host, draft);
+    if method.sequences() > 1 {
+        for name in ["padding_free", "packing"] {
+            read_switch(settings, name, Field::Padding, Padding::Packed, draft);
+        }
+    }
+    table::read(BESIDE, settings, draft);
+}
+
+/// A switch that gives a field a value where it is on.
+fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: impl Into<Value>, draft: &mut PlanDraft) {
+    let Some(switch) = settings.take(name) else { return };
+    if is_on(&switch) {
+        draft.take(field, value, &switch.place);
+    } else {
+        draft.report.ignore(&switch.place, "it is off");
+    }
+}
+
+fn is_on(switch: &Setting) -> bool {
+    table::switched(&switch.text) == "true"
+}
+
+/// The method that the settings say, and where.
+fn read_method(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(PostMethod, String)> {
+    let mut found = None;
+    for setting in METHODS.iter().filter_map(|name| settings.take(name)).collect::<Vec<Setting>>() {
+        let text = setting.text.to_ascii_lowercase();
+        match WORDS.iter().find(|(word, _)| *word == text) {
+            Some((_, method)) if *method == PostMethod::Distill && writes(settings) => {
+                draft.cannot(&setting, "trains on text that the model writes between steps", GIVEN);
+            }
+            Some((_, method)) if method.writes() && !WRITERS.contains(&program) => {
+                draft.cannot(&setting, "trains on text that the model writes between steps", GIVEN);
+            }
+            Some((_, method)) => found = Some((*method, setting.place)),
+            // ms-swift's usual type.
+            None if text == BY_TYPE => found = Some((PostMethod::Dpo, setting.place)),
+            None if PLAIN.contains(&text.as_str()) || OFF.contains(&text.as_str()) => {
+                draft.report.ignore(&setting.place, format!("'{}' changes nothing", setting.text));
+            }
+            None => {
+                draft.cannot(&setting, "changes size, time or memory as no plan can say", GIVEN);
+                return None;
+            }
+        }
+    }
+    found
+}
+
+/// Whether a distillation writes some of its answers: half of them, unless it is said (`gkd_config.py` of TRL, `lmbda`).
+fn writes(settings: &mut ToolSettings) -> bool {
+    settings.take("lmbda").is_none_or(|share| share.text.parse::<f64>().ok() != Some(0.0))
+}
+
+/// The method of a loss that needs no reference, whatever its program calls it.
+fn without_reference(method: PostMethod, settings: &mut ToolSettings) -> PostMethod {
+    let loss = settings.text("pref_loss").is_some_and(|loss| ["orpo", "simpo"].contains(&loss));
+    if method == PostMethod::Dpo && (loss || settings.take("reference_free").as_ref().is_some_and(is_on)) {
+        PostMethod::Orpo
+    } else {
+        method
+    }
+}

@@ -1,0 +1,187 @@
+//! verl's settings: Hydra's, as words behind `verl.trainer.main_ppo` or as YAML. Defaults as in `verl/trainer/config` of
+//! verl-project/verl at 1dda039b9.
+
+use shardscope_engine::plan::{ContextKind, Format, LossKind, PostMethod, RolloutLayout, TrainerOffload};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::super::accelerate;
+use super::super::rollouts::RolloutSettings;
+use super::super::table::nothing;
+use super::RolloutProgram;
+
+pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
+    name: "verl",
+    started: &["verl.trainer.main_ppo", "main_ppo.py"],
+    keys: &[&["actor_rollout_ref"]],
+    assigns: true,
+    read,
+    harmless: &[
+        nothing("data.*", DATA),
+        nothing("trainer.*", RUN),
+        nothing("algorithm.*", LOSS),
+        nothing("reward_manager*", CODE),
+        nothing("custom_reward_function*", CODE),
+        nothing("reward.*", CODE),
+        nothing("ray_*", RUN),
+        nothing("global_profiler*", RUN),
+        nothing("critic.optim*", LOSS),
+        nothing("critic.cliprange*", LOSS),
+        nothing("critic.model.*", SHARED),
+        nothing("critic.ppo_*", SHARED),
+        nothing("critic.fsdp*", SHARED),
+        nothing("actor_rollout_ref.actor.optim*", LOSS),
+        nothing("actor_rollout_ref.actor.clip*", LOSS),
+        nothing("actor_rollout_ref.actor.kl_*", LOSS),
+        nothing("actor_rollout_ref.actor.entropy_coeff", LOSS),
+        nothing("actor_rollout_ref.actor.loss_*", LOSS),
+        nothing("actor_rollout_ref.actor.policy_loss*", LOSS),
+        nothing("actor_rollout_ref.actor.grad_clip", LOSS),
+        nothing("actor_rollout_ref.actor.use_torch_compile", LOSS),
+        nothing("actor_rollout_ref.actor.checkpoint*", RUN),
+        nothing("actor_rollout_ref.rollout.temperature", SAMPLED),
+        nothing("actor_rollout_ref.rollout.top_*", SAMPLED),
+        nothing("actor_rollout_ref.rollout.do_sample", SAMPLED),
+        nothing("actor_rollout_ref.rollout.val_kwargs*", SAMPLED),
+        nothing("actor_rollout_ref.rollout.seed", SAMPLED),
+        nothing("actor_rollout_ref.rollout.mode", UNTIMED),
+        nothing("actor_rollout_ref.rollout.enforce_eager", UNTIMED),
+        nothing("actor_rollout_ref.rollout.enable_chunked_prefill", UNTIMED),
+        nothing("actor_rollout_ref.rollout.enable_prefix_caching", UNTIMED),
+        nothing("actor_rollout_ref.rollout.max_num_batched_tokens", UNTIMED),
+        nothing("actor_rollout_ref.rollout.disable_log_stats", RUN),
+        nothing("actor_rollout_ref.rollout.load_format", RUN),
+        nothing("actor_rollout_ref.rollout.layered_summon", UNTIMED),
+        nothing("actor_rollout_ref.rollout.log_prob_*", FORWARDS),
+        nothing("actor_rollout_ref.ref.log_prob_*", FORWARDS),
+        nothing("actor_rollout_ref.model.use_remove_padding", "every answer is taken to be as long as the longest"),
+        nothing("actor_rollout_ref.model.external_lib", RUN),
+        nothing("actor_rollout_ref.model.trust_remote_code", RUN),
+        nothing("actor_rollout_ref.model.lora_alpha", LOSS),
+        nothing("actor_rollout_ref.model.target_modules", "all matrices are taken"),
+    ],
+};
+
+const DATA: &str = "data change neither size nor time";
+const RUN: &str = "it is of the run, and no part of a step";
+const LOSS: &str = "numbers of a loss change neither size nor time";
+const CODE: &str = "code that scores answers is no part of the devices' memory";
+const SHARED: &str = "a critic is trained as the model is";
+const SAMPLED: &str = "how a token is chosen changes no size";
+const UNTIMED: &str = "rollouts are not timed";
+const FORWARDS: &str = "a forward alone takes as many answers at once as an update";
+
+const ACTOR: &str = "actor_rollout_ref.actor";
+
+fn read(said: &mut RolloutSettings<'_>) {
+    let own = |name: &str| format!("{ACTOR}.{name}");
+    said.off("async_training.staleness_threshold", "give the run without it: a plan knows no answers of older weights");
+    said.only("actor_rollout_ref.hybrid_engine", &["true"], "give the run with it");
+    method(said);
+    said.adapters("actor_rollout_ref.model.lora_rank");
+    said.recompute("actor_rollout_ref.model.enable_gradient_checkpointing", true);
+    said.number("actor_rollout_ref.rollout.n", Field::Group, 1_u32);
+    let (rollout, update) = (said.count("data.train_batch_size", 1024), said.count(&own("ppo_mini_batch_size"), 256));
+    said.batches(&rollout, &update, [true, true]);
+    said.number(&own("ppo_epochs"), Field::UpdateEpochs, 1_u32);
+    let (prompt, answer) = (said.count("data.max_prompt_length", 512), said.count("data.max_response_length", 512));
+    said.sequence(&prompt, &answer);
+    micro_batch(said, prompt.value.saturating_add(answer.value));
+    let compares = said.is_on(&own("use_kl_loss"), false) || said.is_on("algorithm.use_kl_in_reward", false);
+    let host = said.is_on("actor_rollout_ref.ref.fsdp_config.param_offload", false);
+    said.reference(compares, host, "use_kl_loss and algorithm.use_kl_in_reward");
+    engine(said);
+    said.devices(["trainer.nnodes", "trainer.n_gpus_per_node"], Field::Devices, [1, 8]);
+    mesh(said);
+    if said.is_on("actor_rollout_ref.model.use_fused_kernels", false) {
+        said.draft.take(Field::Loss, LossKind::Fused, "actor_rollout_ref.model.use_fused_kernels");
+    }
+    said.ask_model("actor_rollout_ref.model.path", Field::Model);
+}
+
+/// PPO where the advantage is a critic's.
+fn method(said: &mut RolloutSettings<'_>) {
+    let estimator = said.take("algorithm.adv_estimator");
+    let judged = estimator.as_ref().is_none_or(|estimator| estimator.text == "gae");
+    let place = estimator.map_or_else(|| "algorithm.adv_estimator gae, verl's default".to_owned(), |said| said.place);
+    said.method(if judged { PostMethod::Ppo } else { PostMethod::Grpo }, &place);
+    let (critic, model) = (said.settings.text("critic.model.path"), said.settings.text("actor_rollout_ref.model.path"));
+    if judged && critic.is_some() && critic != model {
+        said.ask_model("critic.model.path", Field::Critic);
+    }
+    if said.is_on("reward_model.enable", false) {
+        said.ask_model("reward_model.model.path", Field::RewardModel);
+    }
+    said.settings.take_all("reward_model.*");
+}
+
+/// Answers of a micro-batch: counted, or as many as fit so many tokens.
+fn micro_batch(said: &mut RolloutSettings<'_>, sequence: u32) {
+    let tokens = said.count(&format!("{ACTOR}.ppo_max_token_len_per_gpu"), 16_384);
+    if said.is_on(&format!("{ACTOR}.use_dynamic_bsz"), false) {
+        said.settings.take(&format!("{ACTOR}.ppo_micro_batch_size_per_gpu"));
+        let place = format!("{}, of answers as long as they may be", tokens.place);
+        said.draft.take(Field::MicroBatch, (tokens.value / sequence.max(1)).max(1), &place);
+    } else {
+        said.number(&format!("{ACTOR}.ppo_micro_batch_size_per_gpu"), Field::MicroBatch, 1_u32);
+    }
+}
+
+fn engine(said: &mut RolloutSettings<'_>) {
+    let own = |name: &str| format!("actor_rollout_ref.rollout.{name}");
+    said.only(&own("name"), &["vllm", "sglang"], "choose vllm: a plan's answers are an engine's");
+    said.number(&own("tensor_model_parallel_size"), Field::RolloutTensor, 2_u32);
+    said.number(&own("gpu_memory_utilization"), Field::RolloutShare, 0.5);
+    said.number(&own("max_num_seqs"), Field::RolloutSlots, 256_u32);
+    said.only(&own("data_parallel_size"), &["1"], "give the run without it: engines are whole on their devices");
+    said.only(&own("expert_parallel_size"), &["1"], "say --rollout-tp: experts are divided among an engine's devices");
+    said.only(&own("pipeline_model_parallel_size"), &["1"], "say --rollout-tp for the devices of an engine");
+    if said.take(&own("quantization")).is_some_and(|format| format.text.contains("fp8")) {
+        said.draft.take(Field::RolloutFormat, Format::Fp8, &own("quantization"));
+    }
+    // Weights and cache are dropped, or adapters would lose what they stand beside (`vllm_async_server.py`).
+    let adapters = said.draft.value(Field::Train).is_some();
+    said.sleeps(&own("free_cache_engine"), true, if adapters { 1 } else { 2 });
+    if said.settings.text(&own("nnodes")).is_some_and(|nodes| nodes != "0") {
+        said.draft.take(Field::RolloutLayout, RolloutLayout::Split, &own("nnodes"));
+        said.devices([&own("nnodes"), &own("n_gpus_per_node")], Field::RolloutDevices, [1, 8]);
+    }
+    said.settings.take(&own("nnodes"));
+}
+
+/// How the trainer's state lies, on `PyTorch`'s FSDP or on Megatron-LM.
+fn mesh(said: &mut RolloutSettings<'_>) {
+    let strategy = said.take(&format!("{ACTOR}.strategy")).map_or_else(|| "fsdp".to_owned(), |strategy| strategy.text);
+    let part = if strategy == "megatron" { "megatron" } else { "fsdp_config" };
+    let own = |name: &str| format!("{ACTOR}.{part}.{name}");
+    let weights = said.is_on(&own("param_offload"), false);
+    let optimizer = said.is_on(&own("optimizer_offload"), false);
+    said.settings.take(&own("grad_offload"));
+    let waits = match (weights, optimizer) {
+        (true, _) => TrainerOffload::All,
+        (false, true) => TrainerOffload::Optimizer,
+        (false, false) => TrainerOffload::None,
+    };
+    said.draft.take(Field::TrainerOffload, waits, &format!("{ACTOR}.{part}"));
+    if part == "megatron" {
+        said.number(&own("tensor_model_parallel_size"), Field::Tensor, 1_u32);
+        said.number(&own("pipeline_model_parallel_size"), Field::Pipeline, 1_u32);
+        said.number(&own("context_parallel_size"), Field::Context, 1_u32);
+        said.number(&own("expert_model_parallel_size"), Field::Experts, 1_u32);
+        said.draft.take(Field::Strategy, Value::id("zero1"), &format!("{ACTOR}.strategy megatron"));
+        said.draft.stack = Some(("megatron-core-2026", "Megatron Core, which verl starts"));
+        return;
+    }
+    let degree = said.count(&format!("{ACTOR}.ulysses_sequence_parallel_size"), 1);
+    if degree.value > 1 {
+        said.draft.take(Field::Context, degree.value, &degree.place);
+        said.draft.take(Field::ContextKind, ContextKind::Ulysses, &degree.place);
+    }
+    said.settings.take_all(&own("wrap_policy*"));
+    said.only(&own("model_dtype"), &["fp32", "float32"], "leave it out: the optimizer updates a copy in fp32");
+    said.only(&own("reshard_after_forward"), &["true"], "say --reshard off, and leave it out");
+    said.off(&own("offload_policy"), "say --offload state, and switch it off");
+    said.off(&own("forward_prefetch"), "say --prefetch, and switch it off");
+    said.only(&own("fsdp_size"), &["-1"], "say --strategy hsdp and --shard");
+    said.draft.take(Field::Strategy, Value::id("fsdp"), &format!("{ACTOR}.strategy {strategy}"));
+    said.draft.stack = Some(accelerate::STACK);
+}

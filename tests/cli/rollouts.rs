@@ -1,0 +1,166 @@
+//! Files of programs that train on answers which the model writes: what they say of a plan, with their defaults, and what is refused.
+
+use super::run::{Home, Run, assert_contains};
+
+const MACHINE: &str = "--model llama-3.1-8b --hardware h100-80gb-dgx";
+
+fn read(file: &str, text: &str, flags: &str) -> Run {
+    let home = Home::new();
+    home.write(file, text);
+    home.run(&format!("import plan {file} {MACHINE} {flags}"))
+}
+
+/// verl's words behind its module: batches are prompts, and the group multiplies them; both offloads leave nothing of the trainer.
+#[test]
+fn verl_counts_prompts() {
+    let script = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=512 \\\n  \
+                  data.max_prompt_length=1024 data.max_response_length=3072 actor_rollout_ref.model.path=/m/x \\\n  \
+                  actor_rollout_ref.actor.ppo_mini_batch_size=128 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 \\\n  \
+                  actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.actor.optim.lr=1e-6 \\\n  \
+                  actor_rollout_ref.actor.fsdp_config.param_offload=True \\\n  \
+                  actor_rollout_ref.actor.fsdp_config.optimizer_offload=True actor_rollout_ref.rollout.name=vllm \\\n  \
+                  actor_rollout_ref.rollout.n=8 actor_rollout_ref.rollout.gpu_memory_utilization=0.6 \\\n  \
+                  trainer.n_gpus_per_node=8 trainer.nnodes=2 trainer.logger=console +trainer.val_before_train=False\n";
+    let run = read("run.sh", script, "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        &[
+            "method = \"grpo\"",
+            "reference = \"resident\"",
+            "global_batch = 1024",
+            "updates = 4",
+            "group = 8",
+            "sequence = 4096",
+            "devices = 16",
+            "rollout_tp = 2",
+            "rollout_share = 0.6",
+            "sleep = 2",
+            "trainer_offload = \"all\"",
+            "recompute = \"full\"",
+            "strategy = \"fsdp\"",
+        ],
+    );
+    assert_contains(&run.stderr, &["(prompts)", "rollout_tp = 2 (", "verl's default"]);
+    let critic = read("run.sh", &script.replace("=grpo", "=gae"), "");
+    assert_contains(&critic.stdout, &["method = \"ppo\""]);
+    let refused = read("run.sh", &script.replace("rollout.name=vllm", "rollout.name=hf"), "");
+    assert_eq!(refused.code, Some(2));
+    assert_contains(&refused.stderr, &["actor_rollout_ref.rollout.name", "choose vllm"]);
+}
+
+/// `OpenRLHF` by its older names, whose rollout counts prompts and whose update counts answers, and by its newer ones.
+#[test]
+fn openrlhf_counts_both() {
+    let script = "python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 8 --colocate_all_models \\\n  \
+                  --vllm_num_engines 4 --vllm_tensor_parallel_size 2 --vllm_gpu_memory_utilization 0.5 --vllm_enable_sleep \\\n  \
+                  --deepspeed_enable_sleep --pretrain /m/x --rollout_batch_size 128 --n_samples_per_prompt 8 \\\n  \
+                  --train_batch_size 256 --micro_train_batch_size 1 --prompt_max_len 1024 --generate_max_len 7168 \\\n  \
+                  --zero_stage 3 --bf16 --gradient_checkpointing --init_kl_coef 0 --remote_rm_url /r.py\n";
+    let wanted = [
+        "method = \"grpo\"",
+        "reference = \"none\"",
+        "global_batch = 256",
+        "updates = 4",
+        "sequence = 8192",
+        "rollout_tp = 2",
+        "trainer_offload = \"all\"",
+        "strategy = \"zero3\"",
+        "stack = \"hf-deepspeed-2024\"",
+    ];
+    let run = read("run.sh", script, "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stdout, &wanted);
+    assert_contains(&run.stderr, &["(prompts)", "(answers)"]);
+    let newer = [
+        ("--actor_num", "--actor.num"),
+        ("--colocate_all_models", "--train.colocate_all"),
+        ("--vllm_", "--vllm."),
+        ("--deepspeed_enable_sleep", "--ds.enable_sleep"),
+        ("--pretrain", "--actor.model_name_or_path"),
+        ("--rollout_batch_size", "--rollout.batch_size"),
+        ("--n_samples_per_prompt", "--rollout.n_samples_per_prompt"),
+        ("--train_batch_size", "--train.batch_size"),
+        ("--micro_train_batch_size", "--train.micro_batch_size"),
+        ("--prompt_max_len 1024 --generate_max_len 7168", "--data.max_len 8192"),
+        ("--zero_stage", "--ds.zero_stage"),
+        ("--gradient_checkpointing", "--actor.gradient_checkpointing_enable"),
+        ("--init_kl_coef", "--algo.kl.init_coef"),
+        ("--remote_rm_url", "--reward.remote_url"),
+    ];
+    let script = newer.iter().fold(script.to_owned(), |script, (old, new)| script.replace(old, new));
+    let run = read("run.sh", &script, "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stdout, &wanted);
+    let apart = read("run.sh", &script.replace("--algo.kl.init_coef 0", "").replace("--train.colocate_all", ""), "");
+    assert_contains(&apart.stderr, &["ref_num_nodes", "devices of its own"]);
+}
+
+/// NeMo RL's YAML: an update counts answers, the trainer waits on the host, and engines apart take devices from it.
+#[test]
+fn nemo_rl_counts_answers() {
+    let yaml = "grpo:\n  num_prompts_per_step: 64\n  num_generations_per_prompt: 32\n  async_grpo: {enabled: false}\n\
+                loss_fn: {reference_policy_kl_penalty: 0.01}\n\
+                policy:\n  model_name: /m/x\n  train_global_batch_size: 512\n  train_micro_batch_size: 1\n  \
+                max_total_sequence_length: 4096\n  precision: bfloat16\n  dtensor_cfg: {enabled: false}\n  megatron_cfg:\n    \
+                enabled: true\n    tensor_model_parallel_size: 2\n    pipeline_model_parallel_size: 1\n    \
+                activation_checkpointing: true\n  generation:\n    backend: vllm\n    max_new_tokens: 4096\n    \
+                colocated: {enabled: COLOCATED, resources: {gpus_per_node: null, num_nodes: 1}}\n    vllm_cfg: \
+                {tensor_parallel_size: 1, gpu_memory_utilization: 0.6}\ncluster: {gpus_per_node: 8, num_nodes: 2}\n";
+    let run = read("grpo.yaml", &yaml.replace("COLOCATED", "true"), "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said = [
+        "method = \"grpo\"",
+        "global_batch = 512",
+        "updates = 4",
+        "group = 32",
+        "tensor = 2",
+        "devices = 16",
+        "trainer_offload = \"all\"",
+        "stack = \"megatron-bridge-2025\"",
+    ];
+    assert_contains(&run.stdout, &said);
+    let split = read("grpo.yaml", &yaml.replace("COLOCATED", "false"), "");
+    assert_eq!(split.code, Some(0), "{}", split.stderr);
+    assert_contains(&split.stdout, &["layout = \"split\"", "rollout_devices = 8", "devices = 8"]);
+    let stale = yaml.replace("async_grpo: {enabled: false}", "async_grpo: {enabled: true}");
+    assert_contains(&read("grpo.yaml", &stale, "").stderr, &["grpo.async_grpo.enabled", "switch it off"]);
+}
+
+/// TRL's GRPO and ms-swift's, each with its own defaults beside the Trainer's settings; without an engine they are refused by the
+/// key that would say one.
+#[test]
+fn trl_and_ms_swift_have_defaults_of_their_own() {
+    let trl = "trl grpo --model_name_or_path /m/x --dataset_name d --use_vllm true --vllm_mode colocate --num_generations 16 \\\n  \
+               --max_prompt_length 512 --max_completion_length 1536 --per_device_train_batch_size 4 \\\n  \
+               --gradient_accumulation_steps 8 --steps_per_generation 16 --bf16 true --output_dir o\n";
+    let run = read("grpo.sh", trl, "--devices 8");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said = [
+        "method = \"grpo\"",
+        "reference = \"none\"",
+        "group = 16",
+        "updates = 2",
+        "sequence = 2048",
+        "micro_batch = 4",
+        "rollout_share = 0.3",
+        "sleep = 0",
+    ];
+    assert_contains(&run.stdout, &said);
+    assert_contains(&run.stderr, &["batches of answers"]);
+    let alone = read("grpo.sh", &trl.replace("--use_vllm true", ""), "--devices 8");
+    assert_eq!(alone.code, Some(2));
+    assert_contains(&alone.stderr, &["use_vllm", "writes its answers itself"]);
+    let server = read("grpo.sh", &trl.replace("colocate", "server"), "--devices 8");
+    assert_contains(&server.stderr, &["--vllm_mode", "--rollout-devices"]);
+    let swift = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model /m/x --train_type full --deepspeed zero3 --use_vllm true \\\n  \
+                 --vllm_mode colocate --vllm_gpu_memory_utilization 0.4 --sleep_level 1 --offload_optimizer true \\\n  \
+                 --max_length 1024 --max_completion_length 1024 --num_generations 8 --per_device_train_batch_size 1\n";
+    let run = read("grpo.sh", swift, "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        &["method = \"grpo\"", "sequence = 2048", "rollout_share = 0.4", "trainer_offload = \"optimizer\""],
+    );
+    assert!(!run.stdout.contains("reference = \"none\""), "{}", run.stdout);
+}
