@@ -10,6 +10,19 @@ use crate::units::Seconds;
 const HALVINGS: u32 = 30;
 
 /// Failures and checkpoints, and the time that they cost.
+///
+/// ```
+/// use shardscope_engine::bounds::goodput::{Interruptions, IntervalLaw};
+/// use shardscope_engine::units::Seconds;
+///
+/// let [between, restart, write] = [10_000.0, 600.0, 50.0].map(Seconds::new);
+/// let job = Interruptions { between, restart, write };
+/// // sqrt(2 x 50 s x 10,000 s)
+/// assert_eq!(job.interval(IntervalLaw::Young), Seconds::new(1_000.0));
+/// // Of 1,000 s of work, 50 s of writing, and what a failure each 10,000 s costs beside them, somewhat less than nine tenths counts.
+/// let useful = job.shares(Seconds::new(1_000.0)).useful;
+/// assert!(useful > 0.83 && useful < 0.9, "{useful}");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interruptions {
     /// Mean time between two failures of the whole job.

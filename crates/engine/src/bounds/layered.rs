@@ -182,6 +182,14 @@ impl FromStr for CriticalBatch {
 
 /// Steps that a batch needs where `at_critical` of the critical batch would do [layered B3]: with
 /// `S = S_min (1 + b_c / b)`, so `2 S_min` at `b_c`, they are `at_critical (1 + b_c / b) / 2`.
+///
+/// ```
+/// use shardscope_engine::bounds::layered::steps;
+///
+/// // At the critical batch as many as are said, and never less than half of them.
+/// assert_eq!(steps(100_000.0, 1_000.0, 1_000.0), 100_000.0);
+/// assert_eq!(steps(100_000.0, 1_000.0, 4_000.0), 62_500.0);
+/// ```
 pub fn steps(at_critical: f64, critical: f64, batch: f64) -> f64 {
     at_critical * (1.0 + critical / batch) / 2.0
 }

@@ -192,6 +192,19 @@ pub fn peak_spread(scenario: &Scenario) -> f64 {
 ///
 /// Peaks are taken to lie around their predictions as a normal distribution of the logarithm, of which the interval of
 /// [`peak_spread`] holds 80 %: `P(fits) = Phi(ln(capacity / peak) / (half width / 1.2816))`.
+///
+/// ```
+/// use shardscope_engine::evaluate::{Workspace, chance_of_fitting, summary};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let memory = summary(&scenario, &mut Workspace::default()).map_err(|problems| problems[0].clone())?.memory;
+/// // 67.1 of 79.1 GiB with a half width of 0.08: Phi(ln(79.1 / 67.1) / (0.08 / 1.2816)) = Phi(2.6).
+/// assert!((chance_of_fitting(&scenario, &memory) - 0.996).abs() < 1e-3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> f64 {
     chance_of_room(scenario, memory.needed(), memory.capacity)
 }

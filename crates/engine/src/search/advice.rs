@@ -26,6 +26,22 @@ pub use fix::{Fixes, fix};
 pub const WORTHWHILE_GAIN: f64 = 0.005;
 
 /// A search for changes of a scenario.
+///
+/// ```
+/// use shardscope_engine::search::{AdviceSearch, Evaluator, pool};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let advice = AdviceSearch { library: library.into(), file, scenario }.run(&Evaluator::on(&pool(None)?));
+/// // The sample is 67 of 79 GiB.
+/// assert_eq!(advice.fits, Some(true));
+/// for change in &advice.suggestions {
+///     println!("{:?}: {:+.1} %", change.candidate.edits, 100.0 * change.gain);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceSearch {
     /// The presets that ids name.

@@ -157,6 +157,22 @@ impl Diagnosis {
 }
 
 /// Finds causes that may explain the gap between a scenario's figure and the measured one. `None` where cancelled.
+///
+/// ```
+/// use shardscope_engine::search::{Evaluator, OwnFigure, diagnose, pool};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let figure = OwnFigure::Mfu(0.2);
+/// let found = diagnose(&library, &scenario, figure, &Evaluator::on(&pool(None)?)).map_err(|problems| problems[0].clone())?;
+/// let diagnosis = found.expect("nobody cancelled it");
+/// for cause in diagnosis.hypotheses.iter().filter(|cause| diagnosis.explains(cause)) {
+///     println!("{:?}: {:+.1} % off", cause.kind, 100.0 * cause.off);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn diagnose(
     library: &Library,
     scenario: &Scenario,

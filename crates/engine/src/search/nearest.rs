@@ -46,6 +46,24 @@ pub type Lacking<'a> = dyn Fn(&Scenario) -> [Vec<Field>; 2] + 'a;
 /// The nearest plan that fits safely and of which a program lacks nothing; among equally near ones, the fastest. `None` where none
 /// is found, or where a field for which the program refuses the plan has no replacement; what has none and is run otherwise
 /// stays. Only fields that the program lacks change, and the recompute where nothing fits otherwise.
+///
+/// ```
+/// use shardscope_engine::evaluate::Workspace;
+/// use shardscope_engine::plan::Reduction;
+/// use shardscope_engine::scenario::{Field, Scenario};
+/// use shardscope_engine::search::nearest_plan;
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// // A program that sums gradients after each micro-batch.
+/// let sums_late = |plan: &Scenario| plan.plan.reduction != Reduction::MicroBatch;
+/// let lacks = |plan: &Scenario| [if sums_late(plan) { vec![Field::Reduction] } else { vec![] }, vec![]];
+/// let nearest = nearest_plan(&scenario, &lacks, &mut Workspace::default()).expect("it fits");
+/// assert_eq!(nearest.scenario.plan.reduction, Reduction::MicroBatch);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn nearest_plan(scenario: &Scenario, lacking: &Lacking<'_>, workspace: &mut Workspace) -> Option<NearestPlan> {
     nearest_of(&Replacements::new(scenario, lacking)?, workspace).1
 }
@@ -400,8 +418,9 @@ mod tests {
         assert_eq!((found.scenario.plan.tensor, found.scenario.cluster.id.as_str()), (4, "v100-32gb-dgx1"));
     }
 
-    /// From ZeRO-1 over a node, DDP moves one extent to one device. FSDP over the node moves two extents, each as far,
-    /// so it is further by a field and its doublings.
+    /// From ZeRO-1 over a node, DDP moves the optimizer's extent from 8 devices to one, and ZeRO-2 that of gradients from one to
+    /// 8: one field and three doublings each. Of two as near the faster is taken, ZeRO-2, which need not sum whole
+    /// gradients on each device. FSDP over the node moves two extents.
     #[test]
     fn the_nearest_plan_changes_least() {
         let library = Library::embedded();

@@ -30,6 +30,24 @@ const SHORTEST: u32 = 256;
 const PARTS: u32 = 16;
 
 /// A search for the longest sequence that fits, and for the best plan at each length.
+///
+/// ```no_run
+/// use shardscope_engine::search::plans::{Objective, PlanSearch, SearchLimits, SearchSpace};
+/// use shardscope_engine::search::sequences::SequenceSearch;
+/// use shardscope_engine::search::{Evaluator, pool};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let space = SearchSpace::of_stack(false);
+/// let plans = PlanSearch::new(scenario, space, Objective::Throughput, SearchLimits::SAFE, 1);
+/// let answer = SequenceSearch { plans }.run(&Evaluator::on(&pool(None)?), &mut |_| ());
+/// for length in &answer.lengths {
+///     println!("{} tokens: {} a step", length.sequence, length.found.summary.step_time);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequenceSearch {
     /// The plans at each length: a job, what is free, and limits. Plans are ranked by their tokens per second.

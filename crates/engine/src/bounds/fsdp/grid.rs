@@ -61,6 +61,18 @@ pub struct BestPoints {
 /// The highest efficiency is the best one, since a step's time only falls with it. At given stage, gamma and
 /// sequence the time per token, `max(a, x / E) + max(b, y / E)`, falls with the tokens `E` of a device until all
 /// transfers hide, and then stays: so the best batch is the first one that hides them, or else the largest.
+///
+/// ```
+/// use shardscope_engine::bounds::fsdp::{FsdpLimits, grid};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let file = file::parse(&library.scenario_text("default")?.text)?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let best = grid::search(&FsdpLimits::of_family(&scenario), 0.75).expect("a sequence fits");
+/// println!("{} tokens a sequence, {:?}", best.throughput.sequence, best.throughput.stage);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn search(limits: &FsdpLimits, alpha: f64) -> Option<BestPoints> {
     let mut found: Option<BestPoints> = None;
     for (stage, gamma) in STAGES.iter().flat_map(|stage| (0..=GAMMAS).map(move |gamma| (*stage, gamma))) {

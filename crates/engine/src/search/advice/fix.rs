@@ -35,6 +35,20 @@ impl fmt::Display for Fixes {
 
 /// The single edits with which the scenario fits safely: more recompute, a smaller micro-batch, a wider shard, more nodes; of
 /// each the least, and of these the first three. `None` if there is none.
+///
+/// ```
+/// use shardscope_engine::evaluate::Workspace;
+/// use shardscope_engine::search;
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let mut file = file::parse(&library.scenario_text("default")?.text)?;
+/// # file.set("micro-batch", "4")?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let fixes = search::fix(&scenario, &mut Workspace::default()).expect("an edit lets it fit");
+/// println!("{fixes}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn fix(scenario: &Scenario, workspace: &mut Workspace) -> Option<Fixes> {
     // In each kind the mildest change comes first, so that the first one that fits is the smallest. Nothing after it is
     // evaluated.

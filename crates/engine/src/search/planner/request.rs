@@ -49,6 +49,23 @@ impl CostModel {
 }
 
 /// What to plan.
+///
+/// ```
+/// use shardscope_engine::search::Cancel;
+/// use shardscope_engine::search::planner::{self, CostModel, PlanRequest, PlannerObjective};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let mut file = file::parse(&library.scenario_text("default")?.text)?;
+/// # file.set("model", "llama-2-7b")?;
+/// # file.set("nodes", "1")?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let (objective, cost_model) = (PlannerObjective::Throughput, CostModel::Simulator);
+/// let request = PlanRequest { scenario, objective, cost_model, top: 1, any_plan: false };
+/// let answer = planner::plan(&request, &Cancel::default()).map_err(|problems| problems[0].clone())?;
+/// assert!(answer.plans[0].summary.fits);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRequest {
     /// The job; the memory of its devices is the limit.

@@ -22,6 +22,23 @@ use super::transfers::StateTransfers;
 use super::workers::Workers;
 
 /// A search over whole plans.
+///
+/// ```
+/// use shardscope_engine::search::plans::{Objective, PlanSearch, SearchLimits, SearchSpace};
+/// use shardscope_engine::search::{Evaluator, pool};
+///
+/// # use shardscope_engine::scenario::file;
+/// # let library = shardscope_presets::library();
+/// # let mut file = file::parse(&library.scenario_text("default")?.text)?;
+/// # file.set("model", "llama-2-7b")?;
+/// # file.set("nodes", "1")?;
+/// # let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+/// let space = SearchSpace::of_stack(false);
+/// let search = PlanSearch::new(scenario, space, Objective::Throughput, SearchLimits::SAFE, 3);
+/// let answer = search.run(&Evaluator::on(&pool(None)?), &mut |so_far| println!("{} plans simulated", so_far.counts.simulated));
+/// assert!(answer.exact && answer.plans[0].summary.fits);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSearch {
     /// The job: what stays as it is, and the global batch that every plan keeps.
