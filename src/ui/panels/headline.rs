@@ -219,8 +219,10 @@ fn time_tile(answer: &Answer, theme: Theme) -> Tile {
         let (low, high) = short.unwrap_or((&low, &high));
         format!("{said}  {low}{}{high}", theme.glyphs().to)
     });
-    let beside = [Figure::DeviceHours, Figure::Cost].map(|figure| format_figure(figure, answer, false, theme));
-    let beside = if is_training { beside.into() } else { vec!["tokens say how long it trains".to_owned()] };
+    let further = [Figure::DeviceHours, Figure::Cost].map(|figure| format_figure(figure, answer, false, theme));
+    let further = if is_training { further.into() } else { vec!["tokens say how long it trains".to_owned()] };
+    let unsure = ends.is_none().then(|| "no measured run like this".to_owned());
+    let beside = unsure.into_iter().chain(further).collect();
     Tile { label: "How long", role: Role::Title, answer: ends.into_iter().chain([said]).collect(), beside }
 }
 

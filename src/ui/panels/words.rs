@@ -5,9 +5,22 @@ use crate::ui::theme::Theme;
 use shardscope_engine::evaluate::{Activity, ModelPart};
 use shardscope_engine::model::Model;
 use shardscope_engine::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
-use shardscope_report::figures::Figure;
+use shardscope_report::figures::{Figure, RunsIn};
 
 pub(super) use shardscope_engine::units::counted as count;
+
+/// Columns that the names of launchers have at least: `accelerate +2`.
+pub(super) const LEAST_LAUNCHERS: usize = 13;
+
+/// The launchers that run a plan: as many names as there is room for, and how many more there are.
+pub(super) fn launchers(names: &[&str], room: usize) -> String {
+    let most_first = (1..=names.len()).rev();
+    let mut shorter = most_first.map(|shown| match names.len() - shown {
+        0 => names.join(", "),
+        more => format!("{} +{more}", names[..shown].join(", ")),
+    });
+    shorter.find(|text| text.len() <= room).unwrap_or_else(|| RunsIn::joined(&names[..names.len().min(1)]))
+}
 
 /// A figure of a map, three digits, or all of them before the point: `57.1`, `738,697`.
 pub(super) fn figure(value: f64) -> String {
@@ -77,6 +90,16 @@ mod tests {
     use super::*;
     use shardscope_engine::evaluate::TaskKind;
     use shardscope_engine::model::AttentionWindow;
+
+    #[test]
+    fn launchers_that_have_no_room_are_counted() {
+        let three = ["accelerate", "fsdp2", "hf-trainer"];
+        assert_eq!(launchers(&three, 29), "accelerate, fsdp2, hf-trainer");
+        assert_eq!(launchers(&three, 28), "accelerate, fsdp2 +1");
+        assert_eq!(launchers(&three, 13), "accelerate +2");
+        assert_eq!(launchers(&three[..1], 13), "accelerate");
+        assert_eq!(launchers(&[], 13), "none known");
+    }
 
     #[test]
     fn an_activity_names_its_layer_if_it_has_one() {

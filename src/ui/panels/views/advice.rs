@@ -16,7 +16,7 @@ use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::{self, fit};
 use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
-use shardscope_report::figures::{Figure, FigureSubject, RunsIn, safety_words};
+use shardscope_report::figures::{Figure, FigureSubject, safety_words};
 
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
@@ -25,9 +25,6 @@ pub(super) const DRAWING: Drawing =
 const RESOURCE: usize = 40;
 const CHANGE: usize = 18;
 const GAIN: usize = 8;
-
-/// Columns of the launchers that run a change's plan; the line under the panels has all of them.
-const LAUNCHERS: usize = 12;
 
 /// Over what more of the hardware gives: the same gains as in the headline and in the panel of the time.
 const HARDWARE: &str = "throughput with more of the hardware, same plan";
@@ -139,7 +136,7 @@ fn status(app: &App) -> String {
 /// The heading of the changes: their purpose, and that they keep the batch.
 fn title(advice: Option<&Advice>, app: &App) -> String {
     let what = match advice {
-        Some(Advice { fits: Some(false), pairs: true, .. }) => "no single change makes it fit; two together would",
+        Some(Advice { fits: Some(false), pairs: true, .. }) => "one change is not enough; two are",
         Some(Advice { fits: Some(false), .. }) => "it would fit with",
         _ => "throughput with another plan",
     };
@@ -175,8 +172,8 @@ fn line(
             vec![gained(name, RESOURCE, *gain), bar]
         }
         AdviceRow::Change(suggestion) => {
-            let room = usize::from(width).saturating_sub(of_change + GAIN + 3 + LAUNCHERS);
-            let launchers = fit(&RunsIn::joined(runs_in), LAUNCHERS, theme);
+            let room = usize::from(width).saturating_sub(of_change + GAIN + 3 + words::LEAST_LAUNCHERS);
+            let launchers = words::launchers(runs_in, words::LEAST_LAUNCHERS);
             let aside = format!("{:<room$}{launchers}", aside(suggestion, room));
             vec![gained(&row.name(), of_change, suggestion.gain), Span::styled(aside, theme.style(Role::Dim))]
         }

@@ -45,8 +45,9 @@ fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     }
     let offload = offload_words(best.answer()).into_iter().flatten();
     over.extend(offload.map(|said| Line::styled(said, theme.style(Role::Title))));
-    let shown = shown(app, usize::from(inside.width));
-    let (compared, columns) = (compared(app, theme, &shown), set(&shown));
+    let width = usize::from(inside.width);
+    let shown = shown(app, width);
+    let (compared, columns) = (compared(app, theme, &shown, width), set(&shown));
     let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
     over.push(table::headings(&compared, &columns, role, theme));
     TableView {
@@ -127,9 +128,12 @@ fn so_far(best: &BestView) -> String {
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, beyond, .. }) = best.chosen() else {
+    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, runs_in, beyond, .. }) = best.chosen()
+    else {
         return Vec::new();
     };
+    // The column has room for some of them.
+    let launchers = (runs_in.len() > 1).then(|| Span::raw(format!("runs in {}", runs_in.join(", "))));
     let missing = beyond.iter().map(|missing| Span::raw(format!("! {missing}")));
     let title = theme.style(Role::Title);
     let figure = |figure: Figure| {
@@ -143,7 +147,9 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         " each operator's state where it does best".to_owned()
     };
     let caveats = figures::caveats(scenario, summary);
-    let figures = missing
+    let figures = launchers
+        .into_iter()
+        .chain(missing)
         .chain(figures.into_iter().filter_map(figure))
         .chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
     vec![
@@ -212,8 +218,8 @@ fn status(app: &App) -> String {
     }
 }
 
-/// Columns that the names of launchers have at least: `  accelerate…`.
-const LEAST_NAMES: usize = 13;
+/// Blanks before a column of words.
+const GAP: &str = "  ";
 
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
@@ -230,13 +236,19 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     for rare in
         [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, alike, PlanColumn::Again, PlanColumn::Pipeline]
     {
-        if set(&shown).into_iter().map(Aligned::width).sum::<usize>() + LEAST_NAMES <= width {
+        if left(&shown, width) >= words::LEAST_LAUNCHERS {
             break;
         }
         // The column that sorts the rows stays in sight.
         shown.retain(|column| *column != rare || *column == app.views.best.sort);
     }
     shown
+}
+
+/// Columns of the names of launchers, behind the gap: what the others leave.
+fn left(shown: &[PlanColumn], width: usize) -> usize {
+    let others: usize = set(shown).into_iter().map(Aligned::width).sum();
+    width.saturating_sub(others + GAP.len())
 }
 
 /// Widths and alignment of the columns.
@@ -258,15 +270,16 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
 }
 
 /// The plans in the order of the table.
-pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
+pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn], width: usize) -> Table {
     let best = &app.views.best;
     let timed = best.asked().is_some_and(|search| search.base.plan.length().is_some());
     let mut table = Table::headed(shown.iter().map(|column| heading(*column, timed)));
+    let room = left(shown, width);
     let (first, last) = best.range();
     for (place, row) in best.plans().iter().enumerate() {
         let marked = first < last && (first..=last).contains(&place);
         let mark = if marked { "+" } else { "" };
-        table.push(shown.iter().map(|column| cell(*column, (mark, row), timed, app, theme)).collect());
+        table.push(shown.iter().map(|column| cell(*column, (mark, row), (timed, room), app, theme)).collect());
     }
     table
 }
@@ -293,7 +306,13 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
     }
 }
 
-fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
+fn cell(
+    column: PlanColumn,
+    (mark, row): (&str, &PlanRow),
+    (timed, room): (bool, usize),
+    app: &App,
+    theme: Theme,
+) -> TableCell {
     let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout }, alike, .. } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
@@ -344,8 +363,8 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Fits => figure(Figure::FitChance),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
         PlanColumn::RunsIn => match row.runs_in.as_slice() {
-            [] => TableCell::aside("  none known"),
-            names => TableCell::word(format!("  {}", names.join(", "))),
+            [] => TableCell::aside(format!("{GAP}{}", words::launchers(&[], room))),
+            names => TableCell::word(format!("{GAP}{}", words::launchers(names, room))),
         },
     }
 }
