@@ -70,9 +70,13 @@ impl HoldOutRows {
     }
 }
 
-/// The source of a row: its file's name.
+/// The source of a row: the organisation that ran it, where the row says so, else its file's name.
 pub(super) fn source_of(model: &FitModel<'_>, row: usize) -> String {
-    printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default())
+    let row = &model.case(row).row;
+    match row.text("who") {
+        "" => printable(row.file().rsplit('/').next().unwrap_or_default()),
+        who => printable(who),
+    }
 }
 
 /// Each source, each size of an architecture that one source alone has, where all are asked for each model with experts and

@@ -22,6 +22,9 @@ use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
 use super::words;
 
+/// The column of what the allocator held, which counts where no column says what of it was allocated.
+const RESERVED: &str = "reserved_mem_gb";
+
 /// The column that names the software.
 const STACK: &str = "stack";
 
@@ -150,7 +153,12 @@ impl Case {
         };
         scenario.plan.precision = precision;
         scenario.plan.compile = compile(row, &scenario.stack);
-        scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));
+        scenario.plan.tensor_overlap = match row.text("tp_overlap") {
+            "" => scenario.stack.sequence_parallel && words::cuts_products(row.text("notes")),
+            "yes" => true,
+            "no" => false,
+            _ => return Err(row.wrong("tp_overlap", "neither yes nor no; write one of them, or leave it blank")),
+        };
         plan::recompute_at_need(&mut cells, &mut scenario);
         let mut scenarios = vec![scenario];
         if more > 0.0 {
@@ -232,11 +240,13 @@ fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
 /// The peak of memory that a row states.
 fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
     let stated = [row.number("metric_peak_mem_gb")?, row.number("peak_mem_gb")?].into_iter().flatten();
-    let Some(amount) = stated.reduce(f64::max).filter(|amount| *amount > 0.0) else { return Ok(None) };
+    let allocated = stated.reduce(f64::max).filter(|amount| *amount > 0.0);
+    let held = row.number(RESERVED)?.filter(|amount| *amount > 0.0);
+    let Some(amount) = allocated.or(held) else { return Ok(None) };
     let (notes, unit) = (row.text("notes"), row.text("mem_unit"));
     // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
     let decimal = words::decimal_peak(notes) || row.text("source").contains("litgpt") || unit.contains("GB");
-    let reserved = unit.contains("reserved").then_some(Reading::Reserved);
+    let reserved = (allocated.is_none() || unit.contains("reserved")).then_some(Reading::Reserved);
     let each = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
     let Conventions { memory, first_rank, .. } = Conventions::of_stack(row.text("stack"));
     let smi = notes.contains("nvidia-smi").then_some(Reading::Device);

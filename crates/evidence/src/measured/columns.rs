@@ -88,6 +88,11 @@ const COLUMNS: &[Column] = &[
     Column("loss_chunk", "", "tokens that a loss in chunks takes at a time; blank: the stack's"),
     Column("loss_format", "", "fp32 or bf16: of the head's product and the loss; blank: the stack's"),
     Column("moments", "", "fp32 or bf16: how the optimizer keeps its moments; blank: fp32"),
+    Column("tp_overlap", "", "yes where tensor ranks' collectives ran beside products; blank: as the notes say"),
+    Column("adapters", "", "lora or qlora, where `method` says what else was trained for; blank: as `method` says"),
+    Column("offload", "", "as `--offload` takes it; blank: none"),
+    Column("reserved_mem_gb", "", "GiB that the allocator held; counts where metric_peak_mem_gb is blank"),
+    Column("who", "", "the organisation that ran it: its rows are left out of a fit together; blank: the table's name"),
     Column("fp_recipe", "", "fp8-delayed, fp8-current, fp8-block, mxfp8 or nvfp4; blank: as `precision` says"),
 ];
 
@@ -138,8 +143,10 @@ fn quoted(cell: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{cases, read};
-    use shardscope_engine::plan::Extent;
+    use crate::measured::{Case, MeasuredRow, Reading, cases, read};
+    use shardscope_engine::plan::{Extent, Offload, TrainMethod};
+    use shardscope_engine::scenario::Layout;
+    use shardscope_engine::units::Bytes;
 
     /// 64 ranks of one sequence; Llama 3.1 8B has 8.03e9 parameters (arXiv 2407.21783, table 3: 8B).
     #[test]
@@ -195,6 +202,56 @@ mod tests {
         let text = template().replace(",fsdp,", ",magic,");
         let (_, skipped) = cases(&read("rows.csv", &text).0, &shardscope_presets::library());
         assert!(skipped[0].why.contains("'magic' is unknown; write one of ddp, zero1, zero1-hier"), "{skipped:?}");
+    }
+
+    /// The template's run with other cells: the first scenario of its case.
+    fn with(changes: &[(&str, &str)]) -> Result<Case, String> {
+        let cells = COLUMNS.iter().map(|Column(name, example, _)| ((*name).to_owned(), (*example).to_owned()));
+        let mut cells: BTreeMap<String, String> = cells.collect();
+        cells.extend(changes.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())));
+        Case::new(&MeasuredRow::from_cells("rows.csv", &cells), &shardscope_presets::library())
+    }
+
+    /// 64 devices are 8 nodes of 8. Over 16 of them lie two nodes: weights and gradients as well as the optimizer.
+    #[test]
+    fn a_hybrid_may_shard_over_several_nodes() {
+        let over = |changes: &[(&str, &str)]| {
+            let case = with(changes).expect("a case");
+            let Layout { weights, gradients, optimizer, .. } = case.scenario().layout().expect("a layout");
+            ([weights, gradients, optimizer], case.assumed.len())
+        };
+        let hybrid = ("strategy_class", "hsdp");
+        assert_eq!(over(&[hybrid]), ([8; 3], 0));
+        assert_eq!(over(&[hybrid, ("strategy", "sharded over 16")]), ([16; 3], 0));
+        // What the notes alone say is named.
+        assert_eq!(over(&[hybrid, ("notes", "sharded over 16")]), ([16; 3], 1));
+        assert_eq!(over(&[hybrid, ("notes", "sharded over 8")]), ([8; 3], 0));
+        // ZeRO-1 shards the optimizer's state alone.
+        assert_eq!(over(&[("strategy_class", "zero1"), ("strategy", "sharded over 16")]), ([1, 1, 16], 0));
+    }
+
+    #[test]
+    fn a_row_says_what_was_beside_the_run() {
+        let plan = |changes: &[(&str, &str)]| with(changes).expect("a case").scenario().plan.clone();
+        assert!(plan(&[("tp", "2"), ("dp", "32"), ("tp_overlap", "yes")]).tensor_overlap);
+        assert_eq!(plan(&[("offload", "optimizer")]).offload, Offload::Optimizer);
+        assert_eq!(plan(&[("adapters", "lora")]).tuning.method, TrainMethod::Lora);
+        for (column, cell) in [("tp_overlap", "perhaps"), ("offload", "moon"), ("adapters", "dora2")] {
+            let refused = with(&[(column, cell)]).expect_err(cell);
+            assert!(refused.contains(&format!("column '{column}': '{cell}'")), "{refused}");
+        }
+    }
+
+    /// What was allocated counts before what the allocator held.
+    #[test]
+    fn reserved_memory_counts_where_nothing_else_does() {
+        // The default stack's rows say what was allocated, where nothing else is said.
+        let of_default = [("stack", "default"), ("reserved_mem_gb", "70")];
+        let peak = |changes: &[(&str, &str)]| with(changes).expect("a case").peak.expect("a peak");
+        let held = peak(&of_default);
+        assert_eq!((held.bytes, held.reading), (Bytes::GIB * 70.0, Reading::Reserved));
+        let both = peak(&[of_default.as_slice(), &[("metric_peak_mem_gb", "60")]].concat());
+        assert_eq!((both.bytes, both.reading), (Bytes::GIB * 60.0, Reading::Allocator));
     }
 
     /// A spreadsheet computes what begins with `=`; with an apostrophe before it, it reads back as it was.

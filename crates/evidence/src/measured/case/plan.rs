@@ -18,6 +18,9 @@ use crate::measured::conventions::Conventions;
 use crate::measured::row::MeasuredRow;
 use crate::measured::words;
 
+/// The column that says of rows of other methods whether adapters were trained.
+const ADAPTERS: &str = "adapters";
+
 pub(super) struct RowPlan {
     pub plan: Plan,
     pub strategy: String,
@@ -47,7 +50,7 @@ pub(super) fn read(
             u64::from(data) * u64::from(shared)
         ));
     }
-    let (strategy, sharding) = sharding(cells, library)?;
+    let (strategy, sharding) = sharding(cells, library, cluster)?;
     let batch = batch(cells, data, pipeline)?;
     let sequence = cells.row.needed("seq_len")?;
     let mut plan = Plan::new(sharding, sequence);
@@ -67,6 +70,7 @@ pub(super) fn read(
     plan.context_kind = chosen(row, "cp_kind", plan.context_kind)?;
     plan.attention_kernel = chosen(row, "attention_kernel", plan.attention_kernel)?;
     plan.loss = chosen(row, "loss", plan.loss)?;
+    plan.offload = chosen(row, "offload", plan.offload)?;
     plan.loss_chunk = row.count("loss_chunk")?;
     plan.loss_format = match row.text("loss_format") {
         "" => None,
@@ -120,7 +124,7 @@ fn experts(cells: &mut Cells<'_>, stack: &Stack, in_stage: u32, tensor: u32) -> 
 }
 
 /// The strategy of a class, and how it shards.
-fn sharding(cells: &mut Cells<'_>, library: &Library) -> Result<(String, Sharding), String> {
+fn sharding(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) -> Result<(String, Sharding), String> {
     let class = cells.row.text("strategy_class").to_lowercase();
     // Tables of adapters write `distributed data parallel+tp4`, `FSDP2 (8)+tp2`, `pp4` into the column of strategies.
     let class = match cells.row.text("strategy").split(['+', '(']).next().unwrap_or_default().trim() {
@@ -154,8 +158,19 @@ fn sharding(cells: &mut Cells<'_>, library: &Library) -> Result<(String, Shardin
         return Err(format!("strategy_class '{written}' is unknown; write one of {}", strategies(library)));
     };
     let mut sharding = strategy.sharding.clone();
-    if let Some(ranks) = words::after(cells.row.text("strategy"), "sharded over ").filter(|ranks| *ranks >= 1.0) {
-        sharding.optimizer = Extent::Ranks(ranks as u32);
+    let over = |column: &str| words::after(cells.row.text(column), "sharded over ").filter(|ranks| *ranks >= 1.0);
+    let noted = over("notes").filter(|ranks| id == "hsdp" && *ranks > f64::from(cluster.devices_per_node()));
+    if let Some(ranks) = over("strategy").or(noted) {
+        let extent = Extent::Ranks(ranks as u32);
+        // A hybrid shards weights and gradients over the same ranks, which may be those of several nodes.
+        if id == "hsdp" {
+            (sharding.weights, sharding.gradients) = (extent.clone(), extent.clone());
+        }
+        sharding.optimizer = extent;
+    }
+    if let Some(ranks) = noted.filter(|_| over("strategy").is_none()) {
+        let said = format!("sharded over {ranks}");
+        cells.assume("strategy", &said, "its notes say so, and hsdp alone would mean the devices of one node");
     }
     if word == "shardgradop" || word == "zero2" && id == "fsdp" {
         sharding.reshard_after_forward = false;
@@ -216,11 +231,12 @@ fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Precision {
 /// The part of the model that was trained.
 fn tuning(cells: &mut Cells<'_>, stack: &Stack, precision: Precision) -> Result<Tuning, String> {
     let row = cells.row;
-    let method = match row.text("method").to_lowercase().as_str() {
+    let column = if row.text(ADAPTERS).is_empty() { "method" } else { ADAPTERS };
+    let method = match row.text(column).to_lowercase().as_str() {
         "" => return Ok(Tuning::default()),
         // Another scaling of the same product.
         "rslora" => TrainMethod::Lora,
-        named => named.parse().map_err(|_| row.wrong("method", "no method that is known: full, lora, qlora"))?,
+        named => named.parse().map_err(|_| row.wrong(column, "no method that is known: full, lora, qlora"))?,
     };
     let mut tuning = Tuning { method, ..Tuning::default() };
     if method == TrainMethod::Full {
