@@ -193,6 +193,9 @@ pub struct Device {
     /// with its cube root, since power grows with frequency and with the square of a voltage that follows it.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub power_share: f64,
+    /// Share of the product's usual clock that it keeps under load, where that was measured: in place of the cube root of its power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_share: Option<f64>,
     /// Where the figures come from.
     pub source: String,
 }
@@ -201,6 +204,17 @@ impl Device {
     /// Memory that a job can fill.
     pub fn capacity(&self) -> Bytes {
         self.usable.map_or(self.memory, |usable| usable.min(self.memory))
+    }
+
+    /// Share of the product's usual clock under load: as measured, else what its power allows. Power grows with about the cube
+    /// of the clock (voltage squared times clock), so that a device held to half its power keeps 0.79 of its clock.
+    pub fn clock(&self) -> f64 {
+        self.clock_share.unwrap_or_else(|| libm::cbrt(self.power_share))
+    }
+
+    /// Lets it keep a part of this clock.
+    pub fn slow(&mut self, part: f64) {
+        (self.clock_share, self.power_share) = (Some(self.clock() * part), whole());
     }
 }
 
@@ -432,5 +446,28 @@ impl Cluster {
     /// Everything that is wrong with it.
     pub fn problems(&self) -> Vec<Problem> {
         network::problems(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing;
+
+    /// A cube: an eighth of the power leaves half of the clock. What was measured stands in its place, 708 of 843 TFLOP/s.
+    #[test]
+    fn a_device_keeps_the_clock_that_was_measured_or_that_its_power_allows() {
+        let mut cluster = testing::cluster();
+        cluster.device.power_share = 0.125;
+        assert!((cluster.device.clock() - 0.5).abs() < 1e-12 && cluster.problems().is_empty());
+        cluster.device.slow(0.5);
+        assert!((cluster.device.clock() - 0.25).abs() < 1e-12 && cluster.problems().is_empty());
+        cluster.device.clock_share = Some(708.0 / 843.0);
+        assert!((cluster.device.clock() - 0.84).abs() < 1e-3);
+        cluster.device.power_share = 0.75;
+        let refused: Vec<String> = cluster.problems().iter().map(ToString::to_string).collect();
+        assert!(refused.len() == 1 && refused[0].contains("device.power_share"), "{refused:?}");
+        (cluster.device.power_share, cluster.device.clock_share) = (1.0, Some(1.5));
+        let refused: Vec<String> = cluster.problems().iter().map(ToString::to_string).collect();
+        assert!(refused.len() == 1 && refused[0].contains("device.clock_share"), "{refused:?}");
     }
 }

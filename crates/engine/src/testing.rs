@@ -68,6 +68,7 @@ pub fn cluster() -> Cluster {
             usable: None,
             flop_per_exponential: None,
             power_share: 1.0,
+            clock_share: None,
             source: "made up".to_owned(),
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],

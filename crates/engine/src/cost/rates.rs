@@ -91,9 +91,7 @@ impl<'a> Rates<'a> {
         let doublings = libm::log2(f64::from(scenario.nodes()));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = software.compute * calibrated.stack.get() / (1.0 + software.stragglers * doublings);
-        // Power grows with about the cube of the clock (voltage squared times clock): a device held to half its power
-        // keeps 0.79 of its clock.
-        let clock = libm::cbrt(device.power_share) * pace;
+        let clock = device.clock() * pace;
         let precision = scenario.plan.precision;
         let peak = peak(scenario, precision) * (factors.peak * clock);
         let peak_storage = peak_storage(scenario) * (factors.peak * clock);

@@ -208,6 +208,10 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     operation_problems(cluster, &mut refuse);
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
+    let clock = device.clock_share.unwrap_or(1.0);
+    refuse(!(clock > 0.0 && clock <= 1.0), "device.clock_share".to_owned(), "must be above 0 and at most 1");
+    let twice = device.clock_share.is_some() && share < 1.0;
+    refuse(twice, "device.power_share".to_owned(), "must be left out beside clock_share, which says what it leads to");
     let flop = device.flop_per_exponential.unwrap_or(1.0);
     refuse(!(1.0..=1e6).contains(&flop), "device.flop_per_exponential".to_owned(), "must be between 1 and 1e6");
     for (index, level) in levels.iter().enumerate() {

@@ -101,8 +101,7 @@ fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
         Rate::Clock => {
             let (change, value) = ("clocks".to_owned(), format!("{} of the usual", whole_percent(factor)));
             let mut cluster = Cluster::clone(own);
-            // A cluster's file states the power, which grows with the cube of the clock.
-            cluster.device.power_share *= factor * factor * factor;
+            cluster.device.slow(factor);
             let edit = machine(adviser, &change, &whole_percent(factor), &mut cluster);
             (CauseKind::Clock, change, value, edit)
         }

@@ -127,8 +127,7 @@ fn truth(library: &Library, flags: &[(&str, &str)], change: &str, value: &str) -
     }
     if change == "clocks" {
         let mut cluster = (*thought.cluster).clone();
-        // Power grows with the cube of the clock: 0.7^3 = 0.343.
-        cluster.device.power_share = 0.343;
+        cluster.device.slow(0.7);
         return Scenario { cluster: cluster.into(), ..thought };
     }
     let file = library.file(&thought);
