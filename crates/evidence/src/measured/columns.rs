@@ -87,6 +87,11 @@ const COLUMNS: &[Column] = &[
     Column("loss", "", "whole, vocab-parallel, fused or chunked: how logits and loss are computed; blank: the stack's"),
     Column("loss_chunk", "", "tokens that a loss in chunks takes at a time; blank: the stack's"),
     Column("loss_format", "", "fp32 or bf16: of the head's product and the loss; blank: the stack's"),
+    Column(
+        "offload",
+        "",
+        "what the host keeps, as `--offload` takes it: checkpoints, activations, optimizer; blank: none",
+    ),
     Column("moments", "", "fp32 or bf16: how the optimizer keeps its moments; blank: fp32"),
     Column("tp_overlap", "", "yes where tensor ranks' collectives ran beside products; blank: as the notes say"),
     Column("adapters", "", "lora or qlora, where `method` says what else was trained for; blank: as `method` says"),

@@ -76,6 +76,7 @@ pub(super) fn read(
         "" => None,
         _ => Some(chosen(row, "loss_format", LossFormat::Fp32)?),
     };
+    plan.offload = chosen(row, "offload", plan.offload)?;
     plan.cuda_graphs = words::cuda_graphs(cells.row.text("cuda_graph"));
     plan.recompute = recompute(cells);
     if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))
