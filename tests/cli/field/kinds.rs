@@ -89,6 +89,27 @@ fn cut_cross_entropy_holds_no_logits() {
     assert!((held / 44.0 - 1.0).abs() < 0.15 && held < 48.0, "{held}");
 }
 
+/// axolotl's MLP in tiles (`src/axolotl/monkeypatch/tiled_mlp/patch.py`), of a sequence's 65,536 tokens over 4,096 channels where
+/// nobody says how many; ms-swift's (`swift/plugin/tiled_mlp.py`) has four.
+#[test]
+fn an_mlp_in_tiles_is_read() {
+    let read = |more: &str| {
+        let yaml = format!(
+            "base_model: /m/x\nsequence_len: 65536\ngradient_accumulation_steps: 1\nmicro_batch_size: 1\nbf16: auto\n\
+             gradient_checkpointing: true\n{more}"
+        );
+        imported(&[("q.yaml", &yaml)], "--model llama-2-7b --hardware h100-80gb-dgx --devices 1 --strict").stdout
+    };
+    for (more, said) in [
+        ("tiled_mlp: true\n", "mlp_tiles = 16"),
+        ("tiled_mlp: true\ntiled_mlp_num_shards: 8\n", "mlp_tiles = 8"),
+        ("use_tiled_mlp: true\n", "mlp_tiles = 4"),
+    ] {
+        assert_contains(&read(more), &[said]);
+    }
+    assert!(!read("tiled_mlp: false\n").contains("mlp_tiles"));
+}
+
 /// Kernels of the loss are read by their switches, and others are refused by name.
 #[test]
 fn kernels_of_the_loss_have_switches() {

@@ -55,6 +55,8 @@ pub(crate) struct PlanDraft {
     /// Layers whose activations are on the host, where a file says so: whether those are all but the last depends on the
     /// model.
     pub offloaded_layers: Option<(u32, String)>,
+    /// That the MLP runs in tiles of as many tokens as the model has channels.
+    pub tiled: Option<String>,
     /// What divides a node's cores among its processes.
     pub bound_cores: Option<String>,
     /// What gives each of several processes of a node one thread.

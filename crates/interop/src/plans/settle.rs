@@ -9,7 +9,7 @@ use shardscope_engine::scenario::{Field, Problem, Scenario};
 use super::draft::PlanDraft;
 
 /// Fields that are settled here.
-const SETTLED: [Field; 8] = [
+const SETTLED: [Field; 9] = [
     Field::Prefetch,
     Field::StagesPerRank,
     Field::StageLayers,
@@ -18,6 +18,7 @@ const SETTLED: [Field; 8] = [
     Field::Offload,
     Field::Reduction,
     Field::FrozenLayers,
+    Field::MlpTiles,
 ];
 
 /// Puts what follows only from model and machine together into the file; says whether anything did.
@@ -82,6 +83,10 @@ fn settle_layers(scenario: &Scenario, draft: &mut PlanDraft) {
             let what = "a plan offloads the activations of every layer but the last, or of none";
             draft.refuse(&place, what, Field::Offload);
         }
+    }
+    if let Some(place) = draft.tiled.take() {
+        let tokens = scenario.plan.sequence.div_ceil(scenario.plan.context.max(1));
+        draft.take(Field::MlpTiles, tokens.div_ceil(scenario.model.hidden.max(1)), &place);
     }
     if let Some((free, place)) = draft.free_layers.take() {
         if let Some(frozen) = free.frozen(all) {

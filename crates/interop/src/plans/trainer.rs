@@ -141,7 +141,6 @@ const OTHERS: &[ToolKey] = &[
     only("use_kernels", OFF, FUSED),
     only("fused_attn_kernel", OFF, FUSED),
     only("use_sonicmoe", OFF, FUSED),
-    only("tiled_mlp", OFF, "say its tiles by --mlp-tiles, and leave it out"),
     only(
         "expert_parallel_size",
         &["1"],
@@ -299,6 +298,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     let built_in = programs::built_in_deepspeed(named.as_ref(), settings);
     adapters::read_muon(settings, draft);
     kernels::read(settings, draft);
+    kernels::read_tiles(settings, draft);
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(loss::KERNELS, settings, draft);

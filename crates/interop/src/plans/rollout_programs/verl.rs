@@ -92,6 +92,9 @@ fn read(said: &mut RolloutSettings<'_>) {
     engine(said);
     said.devices(["trainer.nnodes", "trainer.n_gpus_per_node"], Field::Devices, [1, 8]);
     mesh(said);
+    if said.is_on("actor_rollout_ref.model.tiled_mlp.enabled", false) {
+        said.number("actor_rollout_ref.model.tiled_mlp.num_shards", Field::MlpTiles, 4_u32);
+    }
     if said.is_on("actor_rollout_ref.model.use_fused_kernels", false) {
         said.draft.take(Field::Loss, LossKind::Fused, "actor_rollout_ref.model.use_fused_kernels");
     }
