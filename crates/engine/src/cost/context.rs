@@ -44,7 +44,7 @@ impl Rates<'_> {
             _ if layout.context == 1 => ContextTransfers::default(),
             Mixer::None => ContextTransfers::default(),
             Mixer::DeltaNet | Mixer::Mamba => {
-                let around = PerDirection::both(self.heads_exchange(layout));
+                let around = PerDirection::both(self.heads_exchange(mixer, layout));
                 ContextTransfers { around, ..ContextTransfers::default() }
             }
             Mixer::Attention | Mixer::Window => self.attention_exchanges(mixer, layout),

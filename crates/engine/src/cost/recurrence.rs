@@ -3,7 +3,7 @@
 
 use std::ops::Add;
 
-use crate::model::{Model, Recurrence};
+use crate::model::{Mixer, Model, Recurrence};
 use crate::plan::pass::PerDirection;
 use crate::scenario::Layout;
 use crate::units::{Count, Flop};
@@ -69,18 +69,26 @@ pub(super) fn chunked(recurrence: Recurrence) -> Flop {
 }
 
 impl Rates<'_> {
-    /// The exchanges before and behind the scan of a state space whose heads context ranks share: gates, inputs, `B`, `C` and
-    /// steps go out, outputs come back, an all-to-all each (Megatron-LM, `megatron/core/ssm/mamba_context_parallel.py`).
-    /// Backward sends as much.
-    pub(crate) fn heads_exchange(&self, layout: &Layout) -> Transfer {
-        let Some(mamba) = self.scenario.model.mamba.filter(|_| layout.context > 1) else { return Transfer::default() };
+    /// The exchanges before and behind a mixer with a state whose heads context ranks share, an all-to-all each. Of a state space
+    /// gates, inputs, `B`, `C` and steps go out, and outputs come back (Megatron-LM,
+    /// `megatron/core/ssm/mamba_context_parallel.py`); of a gated delta net all that its first product gives goes out together
+    /// (`a2a_cp_to_hp` in `megatron/core/ssm/gated_delta_net/gdn.py`). Backward sends as much.
+    pub(crate) fn heads_exchange(&self, mixer: Mixer, layout: &Layout) -> Transfer {
+        let Model { mamba, delta_net, .. } = *self.scenario.model;
+        let widths = match (mixer, mamba, delta_net) {
+            (Mixer::Mamba, Some(mamba), _) => {
+                let [inputs, states] = [mamba.width(), mamba.group_width()];
+                vec![inputs, inputs, states, states, mamba.heads.into(), inputs]
+            }
+            (Mixer::DeltaNet, _, Some(net)) => vec![net.projected(), net.value_width()],
+            _ => Vec::new(),
+        };
         let (format, group) = (self.scenario.plan.precision.storage(), layout.context_group());
-        let widths = [mamba.width(), mamba.width(), mamba.group_width(), mamba.group_width(), mamba.heads.into()];
         let exchange = |width: u64| {
             let elements = self.tokens() * (width as f64 / f64::from(layout.tensor));
             self.all_to_all(Payload::plain(elements, format), group, false)
         };
-        widths.into_iter().chain([mamba.width()]).map(exchange).fold(Transfer::default(), Transfer::add)
+        widths.into_iter().map(exchange).fold(Transfer::default(), Transfer::add)
     }
 
     /// Flop and bytes of such a mixer for so many sequences on a rank; tensor and context ranks share its heads.

@@ -65,13 +65,18 @@ impl GatedDeltaNet {
         let first = |name, gates: u64| of(name, MatrixRole::First, hidden, self.channels() + gates);
         let expanded = |name, rank: u64, output: u64| of(name, MatrixRole::Expansion, rank, output);
         match self.gate_rank.map(u64::from) {
-            None => [first("queries, keys, values and gates", self.value_width() + 2 * heads), None, None],
+            None => [first("queries, keys, values and gates", self.projected() - self.channels()), None, None],
             Some(rank) => [
                 first("queries, keys, values and narrow gates", heads + 2 * rank),
                 expanded("decays", rank, self.decays()),
                 expanded("output gate", rank, self.value_width()),
             ],
         }
+    }
+
+    /// What the one product before the state gives, where gates are not narrow.
+    pub(crate) fn projected(self) -> u64 {
+        self.channels() + self.value_width() + 2 * u64::from(self.value_heads)
     }
 
     /// Decays of a token: one for each value head, or for each channel that reads its state.

@@ -79,6 +79,22 @@ fn latent_attention_sends_what_it_has_expanded() {
     close(of(ContextKind::Ulysses), 1024.0 * 81_920.0 * 2.0 * 0.875);
 }
 
+/// Qwen3-Next at 8,192 tokens on 8 ranks: 16 heads of 128 channels of queries, as many of keys, 32 of values and of the gate, and two
+/// numbers for each of these go to the ranks of their heads, the values come back: 1,024 tokens x (12,352 + 4,096) x 2 B in either
+/// direction, 7/8 of it to others. Of 12 ranks four share 16 heads.
+#[test]
+fn heads_of_a_gated_delta_net_go_to_their_ranks() {
+    let mut scenario = job("qwen3-next-80b-a3b", "8192", 1, 8, ContextKind::Zigzag);
+    let transfers = rates(&scenario).context_transfers(Mixer::DeltaNet, &layout(&scenario));
+    let sent = 1024.0 * (2.0 * 2048.0 + 2.0 * 4096.0 + 2.0 * 32.0 + 4096.0) * 2.0 * 0.875;
+    for way in [transfers.around.forward, transfers.around.backward] {
+        close(way.received.get(), sent);
+    }
+    (scenario.plan.context, scenario.plan.size, scenario.plan.sequence) = (12, Size::Nodes(3), 12_288);
+    let problems = scenario.layout().expect_err("12 does not divide 16");
+    assert_eq!(problems[0].fix, "choose 4");
+}
+
 /// Of 8,192 tokens on a rank the output before it goes back, 4,096 channels in bf16, is kept beside all else; keys and values of the
 /// seven other ranks and their gradients, 7 x 2,048 x 2 numbers a token, are there while attention runs.
 #[test]

@@ -1,12 +1,41 @@
 //! Context ranks that no program has.
 
 use crate::model::Mixer;
-use crate::plan::ContextKind;
+use crate::plan::{ContextKind, Plan};
 use crate::units::greatest_common_divisor;
 
 use super::super::Scenario;
 use super::super::field::Field;
 use super::Checks;
+
+/// Mixers with a state, whose heads tensor and context ranks share for the whole sequence.
+fn states(scenario: &Scenario, checks: &mut Checks) {
+    let (Plan { tensor, context, .. }, model) = (&scenario.plan, &scenario.model);
+    if *context == 1 {
+        return;
+    }
+    checks.refuse(
+        model.delta_net.is_some_and(|net| net.gate_rank.is_some()),
+        Field::Context.path(),
+        || {
+            format!(
+                "the gates of {} are made of a few channels, which no program gives to context ranks by heads",
+                model.name
+            )
+        },
+        || "choose 1".to_owned(),
+    );
+    let net = model.delta_net.map(|net| (net.key_heads, "key heads of its gated delta net"));
+    let space = model.mamba.map(|mamba| (mamba.groups, "groups of its state space"));
+    for (heads, of) in net.into_iter().chain(space) {
+        checks.refuse(
+            !heads.is_multiple_of(tensor.saturating_mul(*context)),
+            Field::Context.path(),
+            || format!("tensor {tensor} x context {context} does not divide the {heads} {of}"),
+            || format!("choose {}", greatest_common_divisor(heads / tensor, *context)),
+        );
+    }
+}
 
 /// Context parallelism that no program has: ranks that do not divide the sequence or the heads, and states that would pass from
 /// rank to rank.
@@ -18,12 +47,7 @@ pub(super) fn context(scenario: &Scenario, checks: &mut Checks) {
         || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
         || "choose a size that divides the sequence".to_owned(),
     );
-    checks.refuse(
-        plan.context > 1 && model.delta_net.is_some(),
-        Field::Context.path(),
-        || format!("{} has gated delta nets, whose state would pass from rank to rank", model.name),
-        || "choose 1: how ranks share a sequence there is not modelled".to_owned(),
-    );
+    states(scenario, checks);
     let kind = scenario.context_kind();
     let count = plan.context_heads.unwrap_or(1);
     let divides = count > 0 && plan.context.is_multiple_of(count);
