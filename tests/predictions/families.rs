@@ -849,6 +849,42 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 40,
     },
+    // Inputs of modules on the host, beside stages, experts and what is computed again.
+    Family {
+        name: "host-modules",
+        base: &[("cluster", "h100-80gb-dgx"), ("stack", "megatron-core-2026"), ("strategy", "zero1"), ("nodes", "8")],
+        axes: &[
+            (
+                "offload_modules",
+                &[
+                    "none",
+                    "core_attn+attn_proj",
+                    "layernorm",
+                    "qkv_linear+mlp_norm",
+                    "layernorm+core_attn+attn_proj+qkv_linear",
+                ],
+            ),
+            ("recompute", &["none", "selective", "0.5"]),
+            ("model", &["llama-3.1-8b", "mixtral-8x7b", "deepseek-v3", "nemotron-h-8b"]),
+            ("tensor", &["1", "4"]),
+            ("pipeline", &["1", "4"]),
+            ("accumulate", &["1", "8"]),
+        ],
+        take: 60,
+    },
+    Family {
+        name: "experts-on-host",
+        base: &[("cluster", "h100-80gb-dgx"), ("stack", "megatron-core-2026"), ("strategy", "zero1"), ("nodes", "8")],
+        axes: &[
+            ("offload_modules", &["expert_fc1", "moe_act", "expert_fc1+moe_act", "moe", "moe+mlp_norm"]),
+            ("recompute", &["none", "selective"]),
+            ("recompute_modules", &["stack", "moe_act", "layernorm"]),
+            ("model", &["mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"]),
+            ("experts", &["1", "8"]),
+            ("accumulate", &["1", "8"]),
+        ],
+        take: 40,
+    },
     // Frozen weights in fp32, cast for each product.
     Family {
         name: "frozen-in-fp32",

@@ -29,7 +29,7 @@ pub use context::{ContextKind, ContextMesh};
 pub use experts::{Capacity, DispatchFormats, Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
 pub use loss::{KeptOfChunk, LossChunk, LossFormat, LossKind};
-pub use modules::{Module, RecomputeModules};
+pub use modules::{HostModule, HostModules, Module, ModuleSet, NamedModule, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
 pub use post_training::{
     BesideModel, OtherModel, Padding, PostMethod, PostTraining, RolloutLayout, Rollouts, TrainerOffload,
@@ -209,6 +209,8 @@ pub struct Plan {
     pub loss_format: Option<LossFormat>,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
+    /// Modules of a layer whose inputs the host keeps until backward.
+    pub offload_modules: HostModules,
     /// The share of an offloaded optimizer that is on the host, which updates it there; the device keeps and updates the
     /// rest (Twin-Flow of `DeepSpeed`'s ZeRO-Offload++).
     pub offload_ratio: Share,
@@ -370,6 +372,7 @@ impl Plan {
             loss_chunk: None,
             loss_format: None,
             offload: Offload::None,
+            offload_modules: HostModules::NONE,
             offload_ratio: Share::new(1.0),
             offload_overlap: false,
             host_threads: None,

@@ -222,6 +222,7 @@ mod tests {
             Type::Extent => listed(&["device", "innermost", "node", "system", "2", "8", "3"]),
             Type::Recompute => listed(&["none", "selective", "full", "0.3", "50%"]),
             Type::RecomputeModules => listed(&["stack", "core_attn", "moe_act+layernorm"]),
+            Type::HostModules => listed(&["none", "core_attn", "layernorm+moe"]),
             Type::StageSizes => listed(&["balanced", "40,40", "16,16"]),
             Type::Imbalance => listed(&["balanced", "usual", "1.5"]),
             Type::Capacity => listed(&["none", "1.25"]),

@@ -47,6 +47,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::Extent
         | Type::Recompute
         | Type::RecomputeModules
+        | Type::HostModules
         | Type::StageSizes
         | Type::Imbalance
         | Type::Capacity

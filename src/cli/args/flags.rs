@@ -111,6 +111,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::Extent
         | Type::Recompute
         | Type::RecomputeModules
+        | Type::HostModules
         | Type::StageSizes
         | Type::Imbalance
         | Type::Capacity

@@ -1,7 +1,7 @@
 //! Words of public example folders that were once refused though a plan can say them, or read as something else. Each says whose
 //! code gives the meaning.
 
-use super::super::run::assert_contains;
+use super::super::run::{Home, assert_contains};
 use super::{imported, refused};
 
 const ON_H100: &str = "--model llama-3.1-8b --hardware h100-80gb-dgx --devices 8";
@@ -120,6 +120,36 @@ fn an_older_switch_recomputes_experts() {
                   --use-distributed-optimizer --moe-layer-recompute";
     let run = imported(&[("run.sh", script)], "--model qwen3-30b-a3b --hardware h100-80gb-dgx").stdout;
     assert_contains(&run, &["recompute = \"selective\"", "recompute_modules = \"moe\"", "optimizer = \"muon\""]);
+}
+
+/// Modules whose inputs go to the host (`offload_modules` of `transformer_config.py`); alone they do nothing, and with all of a layer
+/// computed again its input is what is taken.
+#[test]
+fn megatron_takes_inputs_of_modules_to_the_host() {
+    let read = |more: &str| {
+        let script = format!(
+            "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --seq-length 2048 --bf16 \
+             --use-distributed-optimizer {more}"
+        );
+        imported(&[("run.sh", &script)], "--model qwen3-30b-a3b --hardware h100-80gb-dgx").stdout
+    };
+    let on = "--fine-grained-activation-offloading --offload-modules";
+    assert_contains(
+        &read(&format!("{on} core_attn attn_proj expert_fc1")),
+        &["offload_modules = \"core_attn+attn_proj+expert_fc1\""],
+    );
+    assert_contains(&read(&format!("{on} fused_group_mlp")), &["offload_modules = \"expert_fc1+moe_act+expert_fc2\""]);
+    let of_layers = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+    assert_contains(&read(&format!("{of_layers} {on} layer_input")), &["offload = \"checkpoints\""]);
+    assert!(!read("--offload-modules core_attn").contains("offload"));
+    let home = Home::new();
+    let plan = "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --stack megatron-core-2026 --strategy zero1 --to megatron";
+    let written = home.run(&format!("export {plan} --offload-modules core_attn+attn_proj+mlp"));
+    assert_contains(
+        &written.stdout,
+        &["--fine-grained-activation-offloading", "--offload-modules core_attn attn_proj"],
+    );
+    assert_contains(&written.stdout, &["it has no word for inputs of mlp, which stay on the device"]);
 }
 
 /// torchtune: pairs of answers, with a copy of the model where all of it is trained; a teacher; every second layer again.

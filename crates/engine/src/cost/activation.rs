@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use crate::model::{LayerKind, LayerPart, MatrixRole};
-use crate::plan::{Extent, Format};
+use crate::plan::{Extent, Format, HostModule};
 use crate::scenario::{Differentiated, Layout};
 use crate::units::Bytes;
 
@@ -18,6 +18,8 @@ pub struct Activations {
     pub checkpoint: Bytes,
     /// Bytes that it keeps otherwise.
     pub layer: Bytes,
+    /// Of those the bytes that the host keeps, where it keeps inputs of modules.
+    pub on_host: Bytes,
     /// Bytes that its backward reads, kept since forward or computed again.
     pub whole: Bytes,
     /// Working memory of its backward: gradients of the widest intermediates.
@@ -31,6 +33,8 @@ pub struct Activations {
 pub struct PieceActivations {
     /// Kept by a piece that is not computed again from the layer's input.
     pub kept: Bytes,
+    /// Of that what the host keeps, where it keeps inputs of modules.
+    pub on_host: Bytes,
     /// Everything that its backward reads.
     pub whole: Bytes,
     /// Working memory of its backward.
@@ -41,7 +45,12 @@ impl Add for PieceActivations {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { kept: self.kept + other.kept, whole: self.whole + other.whole, working: self.working + other.working }
+        Self {
+            kept: self.kept + other.kept,
+            on_host: self.on_host + other.on_host,
+            whole: self.whole + other.whole,
+            working: self.working + other.working,
+        }
     }
 }
 
@@ -75,10 +84,14 @@ impl Rates<'_> {
     /// linear layers keep cast have the bytes of their format; attention keeps its output in the storage format beside.
     fn recorded(&self, kind: LayerKind) -> Activations {
         let mut pieces = PerPiece::<PieceActivations>::default();
+        let modules = self.scenario.plan.host_modules();
+        let on_host = |of: Option<HostModule>| if of.is_some_and(|module| modules.has(module)) { 1.0 } else { 0.0 };
         self.operators(kind, |one| {
-            let KeptBytes { always, unless_repeated, working } = one.keeps;
+            let KeptBytes { always, unless_repeated, working, inputs_of } = one.keeps;
             let piece = &mut pieces[self.piece_of(kind, one.part)];
-            piece.kept += always + unless_repeated * (1.0 - one.repeated.get());
+            let unrepeated = unless_repeated * (1.0 - one.repeated.get());
+            piece.kept += always + unrepeated;
+            piece.on_host += always * on_host(inputs_of.always) + unrepeated * on_host(inputs_of.unless_repeated);
             piece.whole += always + unless_repeated;
             piece.working += working;
         });
@@ -90,6 +103,7 @@ impl Rates<'_> {
             pieces,
             checkpoint: self.stream(),
             layer: pieces.map(|piece| piece.kept).sum(),
+            on_host: pieces.map(|piece| piece.on_host).sum(),
             whole: pieces.map(|piece| piece.whole).sum(),
             working: [Piece::Mlp, Piece::Router, Piece::Experts].into_iter().fold(mixing, widest),
         }

@@ -4,8 +4,8 @@
 //! have a place between pieces ([`crate::program`]).
 
 use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole};
-use crate::plan::Format;
 use crate::plan::pass::PerDirection;
+use crate::plan::{Format, HostModule};
 use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Share};
 
@@ -63,10 +63,33 @@ pub(super) struct KeptBytes {
     pub unless_repeated: Bytes,
     /// Gradients that its backward works on, and what this computes for itself.
     pub working: Bytes,
+    /// The modules that read what is kept.
+    pub inputs_of: InputsOf,
+}
+
+/// The modules whose inputs the bytes of an operator are, where the host may keep these.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InputsOf {
+    /// Of what is kept always.
+    pub always: Option<HostModule>,
+    /// Of what is kept unless it is repeated.
+    pub unless_repeated: Option<HostModule>,
+}
+
+impl InputsOf {
+    /// All is the input of one module.
+    const fn one(module: Option<HostModule>) -> Self {
+        Self { always: module, unless_repeated: module }
+    }
 }
 
 /// Nothing is kept.
-const NOTHING: KeptBytes = KeptBytes { always: Bytes::ZERO, unless_repeated: Bytes::ZERO, working: Bytes::ZERO };
+const NOTHING: KeptBytes = KeptBytes {
+    always: Bytes::ZERO,
+    unless_repeated: Bytes::ZERO,
+    working: Bytes::ZERO,
+    inputs_of: InputsOf { always: None, unless_repeated: None },
+};
 
 /// Intermediates of the residual stream's width that element-wise operators read or write per
 /// sublayer: norm in and out, residual in and out, projection in and out, cast. Seven each, 14 per
@@ -168,7 +191,8 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
             let left = Count::from(one.active * one.left) * rates.load(one.part).get();
             let format = if one.part == LayerPart::Mixer { rates.storage() } else { self.activation_input() };
             let working = self.divided(left, rates.storage());
-            let keeps = KeptBytes { unless_repeated: self.divided(left, format), working, ..NOTHING };
+            let inputs_of = InputsOf::one(self.reader(&one));
+            let keeps = KeptBytes { unless_repeated: self.divided(left, format), working, inputs_of, ..NOTHING };
             self.add_inside(one.name, one.part, OperatorWork::Product(product), repeated, keeps);
             if rates.dequantised().is_some() {
                 let work = OperatorWork::Dequantisation(product);
@@ -176,6 +200,31 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
                 let keeps = KeptBytes { unless_repeated: weights * rates.kept_cast(), ..NOTHING };
                 self.add_inside("frozen weights dequantised", one.part, work, repeated, keeps);
             }
+        }
+    }
+
+    /// The module that reads what a product leaves.
+    fn reader(&self, one: &LayerMatrix) -> Option<HostModule> {
+        match (one.part, one.role) {
+            (LayerPart::Mixer, MatrixRole::First) if self.scenario.model.latent.is_some() => {
+                self.of_attention(HostModule::LatentExpansion)
+            }
+            (LayerPart::Mixer, _) => self.of_attention(HostModule::CoreAttention),
+            (LayerPart::Plain, _) => self.of_plain(),
+            (LayerPart::Routed, _) => Some(HostModule::ExpertActivation),
+        }
+    }
+
+    /// A module of attention, in layers that attend.
+    fn of_attention(&self, module: HostModule) -> Option<HostModule> {
+        self.kind.mixer.attends().then_some(module)
+    }
+
+    /// The MLP that every token visits; none where experts have no shared one beside them.
+    fn of_plain(&self) -> Option<HostModule> {
+        match self.scenario.model.experts.filter(|_| self.kind.has_experts()) {
+            None => Some(HostModule::Mlp),
+            Some(experts) => experts.shared_ffn.map(|_| HostModule::SharedExperts),
         }
     }
 
@@ -203,7 +252,9 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let exchanged = rates.exchanged_bytes(self.kind.mixer);
         let always = self.divided(kept, self.mixed()) + copied + exchanged;
         let working = copied + rates.gathered_bytes(self.kind.mixer);
-        let keeps = KeptBytes { always, unless_repeated: self.scores(), working };
+        let inputs_of =
+            InputsOf { always: Some(HostModule::AttentionOutput), unless_repeated: Some(HostModule::CoreAttention) };
+        let keeps = KeptBytes { always, unless_repeated: self.scores(), working, inputs_of };
         self.add(rates.attention_name(), LayerPart::Mixer, OperatorWork::Core, repeated, keeps);
         if let Some((indexer, _)) = indexer {
             // Each tensor rank has the whole of it.
@@ -221,7 +272,9 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let passes = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES };
         let gate = if model.gated && stack.keeps_gate && self.eager { rates.storage() } else { Bytes::ZERO };
         let each = gate + rates.kept_inputs(self.kind, part).second * rates.kept_input();
-        let keeps = KeptBytes { unless_repeated: self.divided(width, each), ..NOTHING };
+        let routed = part == LayerPart::Routed;
+        let inputs_of = InputsOf::one(if routed { Some(HostModule::ExpertOutputs) } else { self.of_plain() });
+        let keeps = KeptBytes { unless_repeated: self.divided(width, each), inputs_of, ..NOTHING };
         let work = self.streamed(passes * width.get() / f64::from(plan.tensor), rates.tokens());
         self.add_inside("activation function", part, work, self.repeats.of_mlp(part).activation, keeps);
     }
@@ -247,7 +300,13 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let (numbers, share) = (rates.tokens() * hidden, hidden / streams);
         let KeptInputs { first, .. } = rates.kept_inputs(self.kind, part);
         let gathered = if stack.keeps_gathered { 1.0 } else { streams };
+        let mixes = part == LayerPart::Mixer;
+        let inputs_of = InputsOf {
+            always: if mixes { self.of_attention(HostModule::AttentionNorm) } else { Some(HostModule::MlpNorm) },
+            unless_repeated: if mixes { self.of_attention(HostModule::AttentionInputs) } else { self.of_plain() },
+        };
         let keeps = KeptBytes {
+            inputs_of,
             always: numbers * (self.norm_input() / streams),
             unless_repeated: numbers * (rates.kept_input() * first / gathered),
             working: numbers * rates.storage() * if plan.tensor > 1 { 2.0 } else { 1.0 },
@@ -280,7 +339,8 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let KeptInputs { first, .. } = rates.kept_inputs(kind, LayerPart::Routed);
         let received = copies * width * rates.load(LayerPart::Routed).get();
         let (unless_repeated, working) = (received * (rates.kept_input() * first), received * rates.storage());
-        let by_experts = KeptBytes { unless_repeated, working, ..NOTHING };
+        let inputs_of = InputsOf::one(Some(HostModule::ExpertInputs));
+        let by_experts = KeptBytes { unless_repeated, working, inputs_of, ..NOTHING };
         let repeated = Share::new(if self.repeats.experts.whole { 1.0 } else { 0.0 });
         let casts = rates.exchange_casts(kind);
         for (part, casts, keeps) in

@@ -4,7 +4,7 @@ use strum::VariantArray;
 
 use crate::cost::{Factors, Rates};
 use crate::model::Model;
-use crate::plan::{Offload, PostMethod};
+use crate::plan::PostMethod;
 use crate::scenario::{HostThreads, Scenario};
 use crate::stack::{Band, Beyond, ConstantValues, Division, Likeness};
 use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
@@ -52,7 +52,7 @@ impl ErrorBand {
 
     /// The band of a scenario's predicted figures; none where pages of its optimizer move, as in no measured row.
     pub fn of_summary(scenario: &Scenario, summary: &Summary, slopes: Option<&ConstantValues>) -> Option<Self> {
-        if scenario.plan.offload != Offload::None {
+        if scenario.plan.offloads() {
             return Self::with_host(scenario, summary.step_time, summary.updated_on_host);
         }
         Self::around(scenario, summary.step_time, slopes).filter(|_| !summary.memory.moves_pages())
@@ -138,7 +138,7 @@ impl Unmeasured {
             Self::SparseAttention => scenario.model.indexer.is_some(),
             Self::Part => scenario.trains_part() && (!scenario.plan.tuning.freezes() || unserved(scenario)),
             Self::Method => scenario.plan.post_training.method != PostMethod::Sft,
-            Self::Offload => scenario.plan.offload != Offload::None,
+            Self::Offload => scenario.plan.offloads(),
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
             Self::Head => scenario.calibration.largest_head.is_some_and(|most| head_share(&scenario.model) > most),
         }
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::evaluate::{Nudge, Workspace, nudges, slopes};
-    use crate::plan::Size;
+    use crate::plan::{Offload, Size};
     use crate::presets::Library;
     use crate::scenario::file::parse;
 

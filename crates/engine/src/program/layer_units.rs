@@ -176,9 +176,16 @@ impl<'a> LayerUnit<'a> {
         if self.is_first() { self.share(input) } else { Bytes::ZERO }
     }
 
-    /// Whether the host keeps what the unit leaves for backward: of a recomputed layer that input.
-    fn offloaded(&self) -> bool {
-        (self.is_first() || !self.recomputed) && self.costs.offloads(self.recomputed)
+    /// What the host keeps of what a slice leaves for backward: of a recomputed layer its input, of any other all or the inputs
+    /// of modules.
+    fn on_host(&self) -> Bytes {
+        let own = self.activations();
+        match (self.costs.offloads(self.recomputed), self.recomputed) {
+            (true, true) => self.input(),
+            (false, true) => Bytes::ZERO,
+            (true, false) => self.share(own.kept),
+            (false, false) => self.share(own.on_host),
+        }
     }
 
     /// The exchanges around a pass over one of its pieces. That of tokens on their way to experts is beside the mixer where it
@@ -281,7 +288,7 @@ impl<'a> LayerUnit<'a> {
             (own.whole - own.kept, self.share(own.kept))
         };
         let [one, other] = self.compute(Pass::Forward);
-        let to_host = if self.offloaded() { kept } else { Bytes::ZERO };
+        let to_host = self.on_host();
         self.slices(Traversal::Pass(Pass::Forward), [one, other, SliceCompute::default()], |unit_pass| {
             add(UnitPass { working, kept, to_host, ..unit_pass });
         });
@@ -301,7 +308,7 @@ impl<'a> LayerUnit<'a> {
         let kept = self.share(self.activations().whole) - self.input();
         let [one, other] = self.compute(Pass::Forward);
         // The first slice brings the input of all.
-        let mut inputs = if self.offloaded() { self.input() * f64::from(self.slices) } else { Bytes::ZERO };
+        let mut inputs = self.on_host() * f64::from(self.slices);
         self.slices(Traversal::Recompute, [one, other, SliceCompute::default()], |unit_pass| {
             let from_host = unit_pass.from_host + inputs;
             add(UnitPass { from_host, checkpoint: inputs, kept, ..unit_pass });
@@ -320,8 +327,7 @@ impl<'a> LayerUnit<'a> {
         } else {
             ([one, other, SliceCompute::default()], own.working, self.share(own.whole))
         };
-        let fetches = self.offloaded() && (!self.recomputed || at_once);
-        let checkpoint = if fetches { kept } else { Bytes::ZERO };
+        let checkpoint = if !self.recomputed || at_once { self.on_host() } else { Bytes::ZERO };
         let kept = self.deferred_bytes(pass) - kept;
         self.slices(Traversal::Pass(pass), compute, |unit_pass| {
             let from_host = unit_pass.from_host + checkpoint;

@@ -321,8 +321,10 @@ impl<'a> PipelineBuilder<'a> {
     /// The work of a pass for the one after it.
     fn next(&self, progress: &RankProgress, pass: StagePass, next: Option<StagePass>) -> NextPass {
         let Some(next) = next else { return NextPass::default() };
-        // A backward over recomputed layers begins with the checkpoint of its first layer.
-        let fetches = self.context.offload.checkpoints() && next.pass.is_backward() && next.pass.propagates();
+        // A backward begins with what the host has of its first layer.
+        let fetches = self.context.costs().rates.scenario.plan.moves_activations()
+            && next.pass.is_backward()
+            && next.pass.propagates();
         NextPass {
             opens_micro_batch: next.pass == Pass::Forward && next.stage == 0,
             checkpoint: fetches.then(|| {

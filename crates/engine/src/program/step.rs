@@ -311,10 +311,11 @@ impl TaskEmitter<'_> {
     }
 
     /// The copies to the host that a forward pass waits for: those of all units before it where they are in line with compute.
-    /// Where whole activations go beside it, that of the unit before may still be on its way: no more are on the device.
+    /// Where activations go beside it, those of the unit before may still be on their way: no more are on the device.
     fn written(&self, builder: &GraphBuilder<'_>, unit_pass: &UnitPass) -> Option<EventWait> {
-        let (in_line, offload) = (self.costs.copies_in_line(), self.costs.rates.scenario.plan.offload);
-        let waits = unit_pass.pass == Pass::Forward && (in_line || offload.activations());
+        let (in_line, plan) = (self.costs.copies_in_line(), &self.costs.rates.scenario.plan);
+        let kept = plan.offload.activations() || !plan.host_modules().is_empty();
+        let waits = unit_pass.pass == Pass::Forward && (in_line || kept);
         waits.then(|| builder.after(TaskEvent::HostOut, i64::from(!in_line)))
     }
 

@@ -65,7 +65,7 @@ impl<'a> UnitCosts<'a> {
         if self.rates.scenario.pins_host() { self.contention() } else { Share::new(1.0) }
     }
 
-    /// Whether the host keeps what forward of a layer leaves for backward.
+    /// Whether the host keeps all that forward of a layer leaves for backward.
     pub(crate) fn offloads(&self, recomputed: bool) -> bool {
         let offload = self.rates.scenario.plan.offload;
         offload.activations() || recomputed && offload.checkpoints()
@@ -75,7 +75,7 @@ impl<'a> UnitCosts<'a> {
     /// compute.
     pub(crate) fn copies_in_line(&self) -> bool {
         let Scenario { plan, stack, .. } = self.rates.scenario;
-        stack.copies_in_line && plan.offload.checkpoints() && !plan.offload.state()
+        stack.copies_in_line && plan.moves_activations() && !plan.offload.state()
     }
 
     /// Compute and memory of a layer of a kind.

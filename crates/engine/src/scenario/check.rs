@@ -4,12 +4,13 @@ mod beside;
 pub(super) mod combined;
 mod context;
 mod loss;
+mod modules;
 mod operators;
 mod ranges;
 mod tuning;
 
 use crate::model::Mixer;
-use crate::plan::{AttentionKernel, Extent, Format, GradientFormat, Module, Plan, Size, StageSizes};
+use crate::plan::{AttentionKernel, Extent, Format, GradientFormat, Size, StageSizes};
 
 use super::field::{Field, MOST};
 use super::file::printable;
@@ -39,7 +40,6 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     }
     tensor(scenario, &mut checks);
     context::context(scenario, &mut checks);
-    state_space(scenario, &mut checks);
     mesh(scenario, &mut checks);
     experts(scenario, &mut checks);
     further(scenario, &mut checks);
@@ -53,7 +53,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     beside::method(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
-    modules(scenario, &mut checks);
+    modules::all(scenario, &mut checks);
     if let Some(runs) = &scenario.stack.runs {
         checks.0.extend(combined::refused(&scenario.plan, &scenario.stack.name, runs));
     }
@@ -205,23 +205,6 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     checks.refuse(!right(&tensor), Field::Tensor.path(), what, fix);
 }
 
-/// Groups of heads of a state space, which tensor and context ranks share.
-fn state_space(scenario: &Scenario, checks: &mut Checks) {
-    let Plan { tensor, context, .. } = scenario.plan;
-    let Some(mamba) = scenario.model.mamba.filter(|_| context > 1) else { return };
-    checks.refuse(
-        !mamba.groups.is_multiple_of(tensor.saturating_mul(context)),
-        Field::Context.path(),
-        || {
-            format!(
-                "tensor {tensor} x context {context} does not divide the {} groups of its state space",
-                mamba.groups
-            )
-        },
-        || "choose sizes whose product divides them".to_owned(),
-    );
-}
-
 /// Experts divided over ranks: there are some, whole ones on each rank, and the ranks of a pipeline stage have room for
 /// their mesh.
 fn experts(scenario: &Scenario, checks: &mut Checks) {
@@ -342,28 +325,6 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
     );
-}
-
-/// Modules that are computed again: each is part of some layer, and none runs beside what it would repeat (Megatron-LM,
-/// `transformer_config.py`, `__post_init__`).
-fn modules(scenario: &Scenario, checks: &mut Checks) {
-    let Scenario { model, plan, .. } = scenario;
-    for module in plan.repeated_modules().iter() {
-        let (wrong, why) = match module {
-            Module::LatentExpansion => (model.latent.is_none(), format!("{} has no latent attention", model.name)),
-            Module::Experts => (plan.experts.overlap, "--ep-overlap runs experts beside other layers".to_owned()),
-            Module::SharedExperts => {
-                (plan.experts.shared_overlap, "--shared-expert-overlap runs them beside the dispatch".to_owned())
-            }
-            _ => (!module.is_counted(), format!("{} has no such part", model.name)),
-        };
-        checks.refuse(
-            wrong,
-            Field::RecomputeModules.path(),
-            || format!("module {module} cannot be computed again: {why}"),
-            || "leave it out".to_owned(),
-        );
-    }
 }
 
 /// Layers that are given stage by stage: as many counts as stages, all layers of the model, and none empty but for the

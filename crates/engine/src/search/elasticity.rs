@@ -2,7 +2,6 @@
 
 use crate::cost::Factors;
 use crate::evaluate::{Elasticity, More, Property, Setback, Summary, Workspace, summary_with};
-use crate::plan::Offload;
 use crate::scenario::{Checked, Scenario};
 
 use super::tune;
@@ -34,7 +33,7 @@ pub(super) fn all(scenario: &Checked, now: &Summary, workspace: &mut Workspace) 
     };
     ask(Property::PeakFlop, &|factors, factor| factors.peak = factor);
     ask(Property::MemoryBandwidth, &|factors, factor| factors.memory = factor);
-    if scenario.plan.offload != Offload::None || scenario.plan.paged_optimizer {
+    if scenario.plan.offloads() || scenario.plan.paged_optimizer {
         ask(Property::HostBandwidth, &|factors, factor| factors.host = factor);
     }
     for index in 0..scenario.cluster.levels.len() {

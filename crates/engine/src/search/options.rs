@@ -3,8 +3,8 @@
 
 use crate::hardware::Cluster;
 use crate::plan::{
-    BesideModel, Capacity, DispatchFormats, Extent, Format, GlobalBatch, Imbalance, LoraTargets, Module, Recompute,
-    StageSizes,
+    BesideModel, Capacity, DispatchFormats, Extent, Format, GlobalBatch, HostModule, Imbalance, LoraTargets, Module,
+    Recompute, StageSizes,
 };
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
@@ -36,6 +36,17 @@ const MODULES: &[&[Module]] = &[
     &[Module::LatentExpansion, Module::Mlp],
     &[Module::Norms, Module::Experts],
     &[Module::LatentExpansion, Module::Mlp, Module::Experts],
+];
+
+/// Modules whose inputs are worth a place on the host, the most bytes for what computing them again takes first.
+const HOST_MODULES: &[&[HostModule]] = &[
+    &[],
+    &[HostModule::CoreAttention, HostModule::AttentionOutput],
+    &[HostModule::Mlp],
+    &[HostModule::CoreAttention, HostModule::AttentionOutput, HostModule::Mlp],
+    &[HostModule::ExpertInputs],
+    &[HostModule::ExpertInputs, HostModule::ExpertActivation],
+    &[HostModule::ExpertInputs, HostModule::ExpertActivation, HostModule::ExpertOutputs],
 ];
 
 /// The values of a field, in order; not all of them may be possible.
@@ -78,6 +89,9 @@ fn all(takes: Type) -> Vec<Value> {
         }
         Type::RecomputeModules => {
             MODULES.iter().map(|set| set.iter().copied().collect()).map(Value::RecomputeModules).collect()
+        }
+        Type::HostModules => {
+            HOST_MODULES.iter().map(|set| set.iter().copied().collect()).map(Value::HostModules).collect()
         }
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
         Type::Capacity => [Capacity::None, Capacity::Factor(1.0), Capacity::Factor(1.25)].map(Value::Capacity).to_vec(),

@@ -40,6 +40,8 @@ pub enum Feature {
     KeptGathered,
     /// Moments in pages of unified memory, which go to the host where a device is full.
     PagedOptimizer,
+    /// Inputs of modules kept by the host, module by module.
+    HostModules,
     /// Keys and values repeated for context ranks that exchange heads and are more than these.
     RepeatedKeys,
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::model::Model;
 use crate::plan::{
     Accumulation, BesideModel, Capacity, Compile, ContextKind, CudaGraphs, DispatchFormats, Dispatcher, Ema, Extent,
-    Extents, FlopCount, Format, FrozenEnds, FrozenFormat, GradientFormat, Imbalance, KeptOfChunk, Layers, LoraTargets,
-    LossFormat, LossKind, MasterWeights, Module, Moments, Offload, Operator, Optimizer, Padding, Placement, Plan,
-    PostMethod, Precision, Recompute, RecomputeModules, Reduction, Schedule, Secondary, Sharding, Size, StageSizes,
-    TrainMethod,
+    Extents, FlopCount, Format, FrozenEnds, FrozenFormat, GradientFormat, HostModule, HostModules, Imbalance,
+    KeptOfChunk, Layers, LoraTargets, LossFormat, LossKind, MasterWeights, Module, Moments, Offload, Operator,
+    Optimizer, Padding, Placement, Plan, PostMethod, Precision, Recompute, RecomputeModules, Reduction, Schedule,
+    Secondary, Sharding, Size, StageSizes, TrainMethod,
 };
 use crate::presets::{Kind, Library};
 use crate::scenario::{Scenario, file};
@@ -316,6 +316,12 @@ fn offloaded(draws: &mut Draws, plan: &mut Plan) {
         plan.offload_overlap = draws.often();
         plan.host_threads = draws.seldom_one(&[8]);
         plan.host_pinned = !draws.seldom();
+    }
+    if draws.seldom() {
+        let modules =
+            [HostModule::AttentionNorm, HostModule::CoreAttention, HostModule::AttentionOutput, HostModule::MlpNorm];
+        let modules: HostModules = modules.into_iter().filter(|_| draws.often()).collect();
+        plan.offload_modules = modules;
     }
     let pages = plan.optimizer != Optimizer::Muon && !plan.staged();
     plan.paged_optimizer = pages && draws.seldom();

@@ -53,6 +53,7 @@ const KEYS: &[ToolKey] = &[
     words("overlap_moe_expert_parallel_comm", Field::ExpertOverlap, SWITCH),
     words("moe_shared_expert_overlap", Field::SharedOverlap, SWITCH),
     codec(&memory::OFFLOAD),
+    codec(&memory::HOST_MODULES),
     codec(&memory::PINNED),
     number("optimizer_offload_fraction", Field::OffloadRatio),
     words("overlap_cpu_optimizer_d2h_h2d", Field::OffloadOverlap, SWITCH),

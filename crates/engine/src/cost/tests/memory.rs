@@ -1,7 +1,7 @@
 //! Activations, logits, and what recomputation keeps.
 
 use super::*;
-use crate::plan::GradientFormat;
+use crate::plan::{GradientFormat, Offload};
 use crate::stack::Stack;
 
 #[test]
@@ -43,6 +43,56 @@ fn an_mlp_in_tiles_keeps_its_input_and_computes_the_rest_again() {
     // 2 flop for each of 8 h^2 weights of a layer.
     let weights = 8.0 * 1024.0 * 1024.0 * f64::from(scenario.model.layers);
     close((TokenFlop::new(&scenario).recomputed - flop.recomputed).get(), 2.0 * weights);
+}
+
+/// Of the 32 bytes for each token and channel, in 16 bits: both norms read the residual stream, 2 bytes, and put out as much;
+/// attention reads queries, keys and values, and its projection what it puts out; an MLP reads its norm's output, and its
+/// activation function and second matrix 8 each.
+#[test]
+fn the_host_keeps_inputs_of_modules() {
+    let mut scenario = testing::scenario();
+    let tokens_hidden = 1024.0 * 1024.0;
+    for (modules, bytes) in [
+        ("attn_norm", 2.0),
+        ("layernorm", 4.0),
+        ("qkv_linear", 2.0),
+        ("core_attn", 6.0),
+        ("core_attn+attn_proj", 8.0),
+        ("mlp", 2.0 + 8.0 + 8.0),
+        ("layernorm+qkv_linear+core_attn+attn_proj+mlp", 32.0),
+    ] {
+        scenario.plan.offload_modules = modules.parse().expect(modules);
+        let kept = rates(&scenario).activations(DENSE);
+        close(kept.on_host, bytes * tokens_hidden);
+        close(kept.layer, 32.0 * tokens_hidden);
+    }
+    // Nothing of a layer that is computed again but its input, which is no module's; all of one that leaves by itself.
+    for (recompute, offload) in [(Recompute::Full, Offload::None), (Recompute::None, Offload::Activations)] {
+        (scenario.plan.recompute, scenario.plan.offload) = (recompute, offload);
+        close(1.0 + rates(&scenario).activations(DENSE).on_host.get(), 1.0);
+    }
+}
+
+/// `DeepSeek-V3`, in bytes of a token: latents of 1,536 + 512 + 64 channels and their norms' outputs of 1,536 + 512; 128 heads of
+/// 192 channels of queries, and of 192 + 128 of keys and values; copies for 8 experts, their gate and up of 2,048 each, and what
+/// their second matrices read; the shared expert's input, gate, up and product.
+#[test]
+fn the_host_keeps_inputs_of_experts_and_of_latent_attention() {
+    let mut scenario = testing::scenario();
+    scenario.model = crate::presets::Library::embedded().model("deepseek-v3").expect("a preset");
+    let sparse = scenario.model.kind(3);
+    for (modules, numbers) in [
+        ("mla_up_proj", 1536.0 + 512.0 + 64.0 + 1536.0 + 512.0),
+        ("core_attn", 128.0 * (192.0 + 192.0 + 128.0)),
+        ("expert_fc1", 8.0 * 7168.0),
+        ("moe_act", 8.0 * 2.0 * 2048.0),
+        ("moe", 8.0 * (7168.0 + 3.0 * 2048.0)),
+        ("shared_experts", 7168.0 + 3.0 * 2048.0),
+        ("mlp", 0.0),
+    ] {
+        scenario.plan.offload_modules = modules.parse().expect(modules);
+        close(1.0 + rates(&scenario).activations(sparse).on_host.get(), 1.0 + 1024.0 * 2.0 * numbers);
+    }
 }
 
 #[test]

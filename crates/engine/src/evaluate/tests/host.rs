@@ -245,6 +245,71 @@ fn activations_go_to_the_host_and_come_back() {
     assert!(refused.iter().any(|problem| problem.field == "plan.offload"), "{refused:?}");
 }
 
+/// Of each of 8 layers and 4 micro-batches queries, keys, values and attention's output go and come, 8 x 1024 channels x 1024
+/// tokens; in 2 stages each device has 4 layers. All but two layers' are off the device when backward begins.
+#[test]
+fn inputs_of_modules_cross_the_link_both_ways() {
+    let bytes = 8.0 * 1024.0 * 1024.0;
+    for (stages, layers) in [(1_u32, 8.0), (2, 4.0)] {
+        let alone = |modules: &str| {
+            let mut scenario = offloaded(Offload::None);
+            (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(stages));
+            scenario.plan.pipeline = stages;
+            scenario.plan.offload_modules = modules.parse().expect(modules);
+            scenario
+        };
+        let (kept, beside) = (evaluate(&alone("none")), evaluate(&alone("core_attn+attn_proj")));
+        let HostTraffic { to, from, .. } = beside.host;
+        assert_eq!((to.bytes.get(), from.bytes.get()), (4.0 * layers * bytes, 4.0 * layers * bytes), "{stages}");
+        let saved = (kept.memory.parts.activations - beside.memory.parts.activations).get() / bytes;
+        assert!(saved >= layers - 2.0, "{stages} stages: {saved} layers");
+        assert!(beside.step_time >= kept.step_time);
+    }
+}
+
+/// Modules that a model lacks, and those whose inputs stay for something else, are refused with what is left.
+#[test]
+fn inputs_that_stay_cannot_be_on_the_host() {
+    let refused = |model: &str, modules: &str, again: &str| {
+        let mut scenario = testing::scenario();
+        scenario.model = crate::presets::Library::embedded().model(model).expect("a preset");
+        scenario.plan.offload_modules = modules.parse().expect(modules);
+        (scenario.plan.recompute, scenario.plan.recompute_modules) =
+            (Recompute::Selective, again.parse().expect(again));
+        let problems = scenario.layout().err().unwrap_or_default().into_iter();
+        problems
+            .filter(|problem| problem.field == "plan.offload_modules")
+            .map(|problem| problem.fix)
+            .collect::<Vec<_>>()
+    };
+    for (model, modules, again, fix) in [
+        ("llama-3.1-8b", "core_attn+moe_act", "stack", "choose core_attn"),
+        ("llama-3.1-8b", "mla_up_proj", "stack", "choose none"),
+        ("llama-3.1-8b", "mlp+attn_proj", "stack", "choose core_attn+attn_proj+mlp"),
+        ("mixtral-8x7b", "mlp+mlp_norm", "stack", "choose mlp_norm"),
+        ("mixtral-8x7b", "shared_experts", "stack", "choose none"),
+        (
+            "mixtral-8x7b",
+            "mlp_norm+moe",
+            "moe",
+            "choose mlp_norm, or leave moe out of the modules that are computed again",
+        ),
+    ] {
+        assert_eq!(refused(model, modules, again), [fix], "{model} {modules}");
+    }
+    assert_eq!(refused("mixtral-8x7b", "core_attn+attn_proj+moe", "core_attn"), Vec::<String>::new());
+}
+
+/// All of Mixtral's MLPs are experts.
+#[test]
+fn experts_are_not_computed_in_tiles() {
+    let mut scenario = testing::scenario();
+    scenario.model = crate::presets::Library::embedded().model("mixtral-8x7b").expect("a preset");
+    scenario.plan.mlp_tiles = 4;
+    let [problem] = &scenario.layout().expect_err("no MLP is left")[..] else { panic!("more than one problem") };
+    assert_eq!((problem.field.as_str(), problem.fix.as_str()), ("plan.mlp_tiles", "choose 1"));
+}
+
 /// What all 8 layers keep of a micro-batch, 256 MiB, on a host that has that and on one that has a byte less.
 #[test]
 fn activations_must_fit_into_the_host() {

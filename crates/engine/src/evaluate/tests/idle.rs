@@ -1,7 +1,7 @@
 //! A choice that a plan is said not to follow changes none of its figures.
 
 use super::*;
-use crate::plan::{MasterWeights, Moments, Plan, RecomputeModules, Tuning};
+use crate::plan::{HostModule, HostModules, MasterWeights, Moments, Plan, RecomputeModules, Tuning};
 use crate::scenario::{Field, Idle};
 use crate::units::Share;
 
@@ -14,6 +14,7 @@ fn plain(plan: &Plan) -> Plan {
             Field::StagesPerRank => plain.stages_per_rank = 1,
             Field::LoraRank | Field::LoraTargets | Field::FrozenFormat => plain.tuning = Tuning::default(),
             Field::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
+            Field::OffloadModules => plain.offload_modules = HostModules::NONE,
             Field::Offload => {
                 plain.offload = match plan.offload {
                     Offload::AllNvme => Offload::StateNvme,
@@ -68,6 +69,14 @@ fn plans() -> impl Iterator<Item = Plan> {
     vary(&|plan| offloads().map(|offload| Plan { offload: *offload, ..plan.clone() }).collect());
     let modes = [Recompute::None, Recompute::Selective, Recompute::Share(0.0), Recompute::Share(0.5)];
     vary(&|plan| modes.map(|recompute| Plan { recompute, ..plan.clone() }).into());
+    vary(&|plan| {
+        let of_modules = Plan {
+            recompute: Recompute::Full,
+            offload_modules: [HostModule::Mlp].into_iter().collect(),
+            ..plan.clone()
+        };
+        [Some(plan.clone()), (plan.recompute == Recompute::None).then_some(of_modules)].into_iter().flatten().collect()
+    });
     vary(&|plan| {
         [false, true].map(|on| Plan { offload_overlap: on, clip_norm: !on, host_pinned: !on, ..plan.clone() }).into()
     });

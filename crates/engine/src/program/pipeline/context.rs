@@ -163,7 +163,7 @@ impl<'a> PipelineContext<'a> {
 
     /// Activations of one rank on its host, where it holds the most of them: those of the forwards before its first backward.
     pub fn activations_on_host(&self, rank: u32) -> Bytes {
-        if !self.offload.checkpoints() {
+        if !self.costs().rates.scenario.plan.moves_activations() {
             return Bytes::ZERO;
         }
         let forwards = (self.rules.checkpoints)(self.counts, rank);

@@ -783,6 +783,21 @@ fields![
             "choose recompute full, or a share of the layers",
         )
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
+    OffloadModules = plan("plan.offload_modules", "offload-modules", Type::HostModules, "none")
+        .label("inputs of")
+        .help(
+            "MODULES",
+            "Modules whose inputs the host keeps until backward, by Megatron's names: core_attn+attn_proj, layernorm, mlp or moe",
+        )
+        .rare()
+        .searched_on_request()
+        .needs_named(Feature::HostModules, |plan| format!("inputs of {} on the host", plan.offload_modules))
+        .used_if(|job| !job.plan.host_modules().is_empty())
+        .idle_if(|plan| !plan.offload_modules.is_empty() && plan.offload.activations())
+        .because("all that layers keep is on the host", "choose offload none")
+        .idle_if(|plan| !plan.offload_modules.is_empty() && plan.host_modules().is_empty())
+        .because("layers that are computed again keep their own inputs alone", "choose recompute selective, or offload checkpoints")
+        .lens(|plan| some(plan.offload_modules), |plan, modules| modules.put(&mut plan.offload_modules)),
     OffloadRatio = plan("plan.offload_ratio", "offload-ratio", Type::Share, "1")
         .label("on host")
         .help("SHARE", "Share of an offloaded optimizer that the host keeps and updates; the device has the rest")
@@ -819,7 +834,7 @@ fields![
             "Page-lock memory of the host that is copied: off makes copies slower, and compute wait for them",
         )
         .rare()
-        .idle_if(|plan| !plan.host_pinned && plan.offload == Offload::None && plan.ema != Ema::Host)
+        .idle_if(|plan| !plan.host_pinned && !plan.offloads() && plan.ema != Ema::Host)
         .because("nothing is copied to the host or from it", "choose offload optimizer")
         .lens(|plan| some(plan.host_pinned), |plan, on| on.put(&mut plan.host_pinned)),
     PagedOptimizer = plan("plan.paged_optimizer", "paged-optimizer", Type::Switch, "off")

@@ -17,6 +17,7 @@ fn values(takes: Type) -> String {
         Type::Extent => "a level, or a count of ranks".to_owned(),
         Type::Recompute => "none, selective, full, or a share".to_owned(),
         Type::RecomputeModules => "modules joined by +, or `stack`".to_owned(),
+        Type::HostModules => "modules joined by +, or `none`".to_owned(),
         Type::StageSizes => "a count for each stage, or `balanced`".to_owned(),
         Type::Imbalance => "a factor from 1, `balanced` or `usual`".to_owned(),
         Type::Capacity => "a factor above 0, or `none`".to_owned(),

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{
-    BesideModel, Capacity, DispatchFormats, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute,
-    RecomputeModules, Sharding, StageSizes, Word, Words,
+    BesideModel, Capacity, DispatchFormats, Extent, GlobalBatch, HostModules, Imbalance, LoraTargets, OneOf, Precision,
+    Recompute, RecomputeModules, Sharding, StageSizes, Word, Words,
 };
 use crate::stack::{Calibration, Stack};
 use crate::units::{Money, read_count, read_share, written_count};
@@ -48,6 +48,8 @@ pub enum Type {
     Recompute,
     /// Modules that selective recompute repeats.
     RecomputeModules,
+    /// Modules whose inputs the host keeps.
+    HostModules,
     /// Layers of each pipeline stage.
     StageSizes,
     /// How evenly tokens are spread over experts.
@@ -87,6 +89,8 @@ pub enum Value {
     Recompute(Recompute),
     /// Modules that selective recompute repeats.
     RecomputeModules(RecomputeModules),
+    /// Modules whose inputs the host keeps.
+    HostModules(HostModules),
     /// Layers of each pipeline stage.
     StageSizes(StageSizes),
     /// How evenly tokens are spread over experts.
@@ -164,6 +168,7 @@ typed!(
     Extent = Extent,
     Recompute = Recompute,
     RecomputeModules = RecomputeModules,
+    HostModules = HostModules,
     StageSizes = StageSizes,
     Imbalance = Imbalance,
     Capacity = Capacity,
@@ -218,6 +223,7 @@ impl fmt::Display for Value {
             Self::Extent(extent) => extent.fmt(f),
             Self::Recompute(recompute) => recompute.fmt(f),
             Self::RecomputeModules(modules) => modules.fmt(f),
+            Self::HostModules(modules) => modules.fmt(f),
             Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Imbalance(imbalance) => imbalance.fmt(f),
             Self::Capacity(capacity) => capacity.fmt(f),
@@ -242,6 +248,7 @@ impl Serialize for Value {
             Self::Extent(extent) => extent.serialize(serializer),
             Self::Recompute(recompute) => recompute.serialize(serializer),
             Self::RecomputeModules(modules) => modules.serialize(serializer),
+            Self::HostModules(modules) => modules.serialize(serializer),
             Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Imbalance(imbalance) => imbalance.serialize(serializer),
             Self::Capacity(capacity) => capacity.serialize(serializer),
@@ -271,6 +278,7 @@ impl Type {
             Self::Extent => text.parse().map(Value::Extent),
             Self::Recompute => text.parse().map(Value::Recompute),
             Self::RecomputeModules => text.parse().map(Value::RecomputeModules),
+            Self::HostModules => text.parse().map(Value::HostModules),
             Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::Imbalance => text.parse().map(Value::Imbalance),
             Self::Capacity => text.parse().map(Value::Capacity),
@@ -324,6 +332,7 @@ impl Type {
             | Self::Extent
             | Self::Recompute
             | Self::RecomputeModules
+            | Self::HostModules
             | Self::StageSizes
             | Self::DispatchFormats
             | Self::LoraTargets
@@ -343,6 +352,7 @@ impl Type {
             | Self::Money
             | Self::Batch
             | Self::RecomputeModules
+            | Self::HostModules
             | Self::StageSizes
             | Self::Imbalance
             | Self::Capacity
@@ -367,7 +377,7 @@ impl Type {
             | Self::Batch
             | Self::Imbalance
             | Self::Capacity => from.deserialize_any(self),
-            Self::StageSizes | Self::RecomputeModules | Self::DispatchFormats | Self::Beside => {
+            Self::StageSizes | Self::RecomputeModules | Self::HostModules | Self::DispatchFormats | Self::Beside => {
                 self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
             Self::LoraTargets => {

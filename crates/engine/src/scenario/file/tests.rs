@@ -84,6 +84,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Extent => "package",
         Type::Recompute => "selective",
         Type::RecomputeModules => "moe_act+layernorm",
+        Type::HostModules => "core_attn+attn_proj",
         Type::StageSizes => "7,8",
         Type::Imbalance => "balanced",
         Type::Capacity => "1.25",

@@ -413,7 +413,7 @@ fn room(scenario: &Scenario) -> f64 {
         _ if scenario.plan.offload.activations() => last.whole,
         Recompute::Full if scenario.plan.offload.checkpoints() => last.whole,
         Recompute::Full => all(|layer| layer.checkpoint) + last.whole,
-        _ => all(|layer| layer.layer) + last.whole - last.layer,
+        _ => all(|layer| layer.layer - layer.on_host) + last.whole - last.layer + last.on_host,
     };
     let memory = scenario.capacity();
     let ends = if model.vocab > 0 { rates.stream() + rates.logits() } else { Bytes::ZERO };

@@ -1,6 +1,6 @@
 //! What is computed again and what is on the host, in both directions.
 
-use shardscope_engine::plan::{Module, Offload, Recompute};
+use shardscope_engine::plan::{HostModule, HostModules, Module, Offload, Recompute};
 use shardscope_engine::scenario::Field;
 
 use super::super::asked::AskedPlan;
@@ -49,6 +49,40 @@ const OPTIMIZER: &[ToolKey] =
 const ON_HOST: &str = "optimizer_cpu_offload";
 /// Layers whose activations are on the host.
 const LAYERS: &str = "cpu_offloading_num_layers";
+
+/// Modules whose inputs go to the host. Where all of a layer is computed again, its input is all there is to take.
+pub(super) const HOST_MODULES: Codec = Codec::new(
+    &[Field::OffloadModules],
+    |settings, draft| {
+        let (switch, modules) = (on(settings, BY_MODULE), on(settings, OF_MODULES));
+        let (Some(_), Some(modules)) = (switch, modules) else { return };
+        match modules_joined(&modules.text).replace("fused_group_mlp", "moe").as_str() {
+            "layer_input" => draft.take(Field::Offload, Offload::Checkpoints, &modules.place),
+            named => draft.read(Field::OffloadModules, named, &modules.place),
+        }
+    },
+    |writer| {
+        let words: Vec<&str> = offloaded(writer.asked, true).iter().map(HostModule::word).collect();
+        if words.is_empty() { Vec::new() } else { vec![Line::new(BY_MODULE, true), Line::new(OF_MODULES, words)] }
+    },
+)
+.losing(&[Deviation::instead_of(
+    Field::OffloadModules,
+    |asked, _| !offloaded(asked, false).is_empty(),
+    |asked, _| format!("it has no word for inputs of {}, which stay on the device", offloaded(asked, false)),
+)]);
+
+const BY_MODULE: &str = "fine_grained_activation_offloading";
+const OF_MODULES: &str = "offload_modules";
+
+/// Modules whose inputs a plan has on the host, those that it has a word for or the others.
+fn offloaded(asked: &AskedPlan<'_>, named: bool) -> HostModules {
+    let unnamed = |module: &HostModule| {
+        use HostModule::{ExpertOutputs, LatentExpansion, Mlp, SharedExperts};
+        matches!(module, LatentExpansion | Mlp | SharedExperts | ExpertOutputs)
+    };
+    asked.plan().host_modules().iter().filter(|module| unnamed(module) != named).collect()
+}
 
 /// Whether gradients and weights of an optimizer on the host are page-locked there, as they are by default.
 pub(super) const PINNED: Codec = Codec::new(

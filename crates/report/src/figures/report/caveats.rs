@@ -3,7 +3,7 @@
 use shardscope_engine::cost::{self, FUSED_SOFTMAX_BATCH, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence, peak_half_width};
 use shardscope_engine::hardware::HighestMfu;
-use shardscope_engine::plan::{CudaGraphs, Ema, Module, Offload, Precision};
+use shardscope_engine::plan::{CudaGraphs, Ema, Module, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
 use shardscope_engine::stack::{Attention, Beyond, ProcessLauncher};
@@ -72,7 +72,7 @@ fn offloaded(scenario: &Scenario, summary: &Summary) -> String {
 
 /// How copies to and from memory of the host that is not page-locked are counted.
 fn pageable(scenario: &Scenario) -> Option<String> {
-    let copies = scenario.plan.offload != Offload::None || scenario.plan.ema == Ema::Host;
+    let copies = scenario.plan.offloads() || scenario.plan.ema == Ema::Host;
     let refused = if scenario.plan.host_pinned { ", since the cluster's hosts lock none" } else { "" };
     (copies && !scenario.pins_host()).then(|| {
         format!(

@@ -129,6 +129,9 @@ pub fn plan_words(plan: &Plan) -> String {
     if plan.offload != Offload::None {
         parts.push(format!("offload {}", plan.offload));
     }
+    if !plan.host_modules().is_empty() {
+        parts.push(format!("offload of {}", plan.host_modules()));
+    }
     if plan.moments != Moments::Fp32 {
         parts.push(format!("moments {}", plan.moments));
     }

@@ -47,7 +47,8 @@ pub fn step_words(before: Option<&ContextLength>, length: &ContextLength) -> Str
     let meshes = [Field::Tensor, Field::Context, Field::ContextKind, Field::Pipeline].into_iter().filter_map(shown);
     let loss = loss_words(&own.plan).or_else(|| Some("loss stack".to_owned()));
     let loss = loss.filter(|_| loss_words(&own.plan) != loss_words(&earlier.plan));
-    let others = [Field::Recompute, Field::MlpTiles, Field::Offload].into_iter().filter_map(shown);
+    let others =
+        [Field::Recompute, Field::MlpTiles, Field::Offload, Field::OffloadModules].into_iter().filter_map(shown);
     meshes.chain(loss).chain(others).collect::<Vec<_>>().join(", ")
 }
 

@@ -232,6 +232,9 @@ fn step(plan: &Plan) -> String {
         let drives = if plan.offload.on_drives() { "'s drives" } else { "" };
         parts.push(format!("{} on the host{drives}", on_host(plan)));
     }
+    if !plan.host_modules().is_empty() {
+        parts.push(format!("inputs of {} on the host", plan.host_modules()));
+    }
     parts.join("; ")
 }
 
