@@ -228,6 +228,33 @@ fn measured_rows_from_outside_are_predicted() {
     println!("{:?}", validation.ranking);
 }
 
+/// Rows of post-training from outside, and by how much their peaks may be off, as nvidia-smi reads them: what is packed, so that
+/// lengths are known. Sizes of models that are no presets are those of their configurations.
+#[test]
+fn measured_rows_of_post_training_are_predicted() {
+    let Some(folder) = std::env::var_os("SHARDSCOPE_MEASURED") else {
+        println!("SHARDSCOPE_MEASURED is not set: there are no measured rows from outside");
+        return;
+    };
+    let rows = rows_of(std::path::Path::new(&folder).join("post-training").as_os_str());
+    let validation = validated(&rows);
+    for one in &validation.residuals {
+        println!("{} {:?}: {:+.1} %", one.id, one.metric, 100.0 * one.error());
+    }
+    for one in &validation.skipped {
+        println!("{}: {}", one.id, one.why);
+    }
+    let memory = |one: &&shardscope_evidence::measured::Residual| one.metric == Metric::Memory;
+    assert!(validation.residuals.iter().filter(memory).count() >= 2, "{:?}", validation.skipped);
+    for one in validation.residuals.iter().filter(memory) {
+        assert!((-0.25..=0.0).contains(&one.error()), "{}: {:+.3}", one.id, one.error());
+        assert_eq!(one.refused, None, "{} ran", one.id);
+    }
+    // Every other row says why not, by its column.
+    assert_eq!(validation.residuals.len() + validation.skipped.len(), rows.len());
+    assert!(validation.skipped.iter().all(|one| one.why.contains('\'')), "{:?}", validation.skipped);
+}
+
 /// Constants that only one stack's program has.
 const OF_ONE_STACK: [&str; 2] = ["runtimes.", "element_wise."];
 

@@ -239,3 +239,79 @@ fn what_cannot_have_been_measured_is_refused_in_few_words() {
     );
     assert!(skipped.len() < 2000, "{skipped}");
 }
+
+/// Rows of post-training, told by their columns: one A100 and the layer of [`RUN`] on a stack at the peak.
+const METHODS: &str = "id,framework,method,layout,model,layers,hidden,heads,vocab,params_b,gpu,gpus_total,train_backend,stack,\
+                       update_batch,seq_len_mean,seq_len_max,reference,rollout_engine,step_s,update_s,mem_gib_per_gpu,notes";
+const ROW: &str = "GPT,1,1024,8,1024,,A100-80GB,1,FSDP,ideal,1";
+
+fn validated_methods(rows: &[&str]) -> Run {
+    let home = Home::new();
+    home.write("rows.csv", &format!("{METHODS}\n{}\n", rows.join("\n")));
+    home.run("validate rows.csv --format json")
+}
+
+/// DPO passes two sequences forward and backward, and two forward through a reference: of the matrices' 6 flop for each weight and
+/// token 2, of causal attention's 7 x 2^30 2 x 2^30, of the embedding's five moves of its rows two. A step of answers as long as
+/// the sequence is compared, and so is the peak: 18 bytes for each of 14,702,592 parameters, beside activations of two sequences.
+#[test]
+fn a_row_of_dpo_is_compared() {
+    let forward = 28.0 * 1_073_741_824.0 / 312e12 + 4.0 * 1_048_576.0 / 2.039e12;
+    let step = 2.0 * (SECONDS + forward);
+    let run = validated_methods(&[
+        &format!("pair,TRL,DPO,train only,{ROW},1024,1024,yes,,{step},,1,no recompute; micro-batch 1; nvidia-smi"),
+        &format!("pack,TRL,DPO,train only,{ROW},,1024,yes,,{},,,packed; no recompute; micro-batch 1", step / 2.0),
+        &format!("ahead,TRL,ORPO,train only,{ROW},1024,1024,,,{},,,no recompute; micro-batch 1", 2.0 * SECONDS),
+    ]);
+    let report = run.json(0);
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &rows[3]["metric"], &rows[3]["reading"]), (4, &"memory".into(), &"nvidia-smi".into()));
+    for row in &rows[..3] {
+        close(&row["error"], 0.0);
+    }
+    let activations = rows[3]["predicted"].as_f64().expect("bytes") - 18.0 * 14_702_592.0;
+    // 32 numbers of 2 bytes of each channel and token, 128 MiB at most.
+    assert!((1e7..1.4e8).contains(&activations), "{activations}");
+    assert_eq!(report["skipped"], Value::Array(Vec::new()));
+}
+
+/// A row of answers that the model writes is compared by the time of its updates, of the mean length, and by its peak, which an
+/// engine of half of 80 GB decides; what cannot be said is refused by row and column.
+#[test]
+fn rows_of_rollouts_are_compared_by_what_is_said_of_them() {
+    let grpo = |id: &str, row: &str, rest: &str| format!("{id},verl,GRPO,colocated,{row},{rest}");
+    let row = ROW.replace(",ideal,1", ",ideal,");
+    let run = validated_methods(&[
+        &grpo("update", &row, &format!("1024,2048,no,vLLM,,{SECONDS},,no recompute; micro-batch 1")),
+        &grpo("peak", &row, "1024,2048,no,vLLM,,,41,no recompute; micro-batch 1"),
+        &grpo("whole", &row, "1024,2048,no,vLLM,90,,,"),
+        &grpo("itself", &row, "1024,2048,no,,,,40,"),
+        &grpo("late", &row, "1024,2048,no,vLLM,,,40,").replace("colocated", "split async 1-off"),
+        &grpo("student", &row, "1024,2048,no,vLLM,,,40,").replace("GRPO", "on-policy distillation (GKD)"),
+        &format!("open,TRL,DPO,train only,{ROW},,1024,yes,,1,,,"),
+        &format!("shape,TRL,DPO,train only,{},1024,1024,yes,,1,,,", ROW.replace("GPT,1,1024", "GPT,,")),
+        &format!("card,TRL,DPO,train only,{},1024,1024,yes,,1,,,", ROW.replace("A100-80GB", "")),
+        &format!("program,TRL,DPO,train only,{},1024,1024,yes,,1,,,", ROW.replace("FSDP", "Colossal")),
+    ]);
+    let report = run.json(0);
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &rows[0]["id"], &rows[1]["id"]), (2, &"update".into(), &"peak".into()));
+    close(&rows[0]["error"], 0.0);
+    // The engine's half of 79.2 GiB, 42.5e9 bytes, and 16 of each of 14.7e6 parameters.
+    let peak = rows[1]["predicted"].as_f64().expect("bytes");
+    assert!((42.7e9..42.9e9).contains(&peak), "{peak}");
+    let skipped = report["skipped"].as_array().expect("a list");
+    for (id, parts) in [
+        ("whole", &["'step_s': '90' is of a whole step", "'update_s'"][..]),
+        ("itself", &["'rollout_engine' is blank"]),
+        ("late", &["'layout': 'split async 1-off'", "colocated, colocated sync, split"]),
+        ("student", &["'method': 'on-policy distillation (GKD)'", "grpo"]),
+        ("open", &["'seq_len_mean' is blank", "packed"]),
+        ("shape", &["'model': 'GPT' is none of", "layers, hidden"]),
+        ("card", &["has nothing to compare", "'gpu'"]),
+        ("program", &["'train_backend': 'Colossal'", "DeepSpeed ZeRO-1"]),
+    ] {
+        let why = skipped.iter().find(|one| one["id"] == id).and_then(|one| one["why"].as_str());
+        assert_contains(why.unwrap_or_else(|| panic!("{id} in {skipped:?}")), parts);
+    }
+}

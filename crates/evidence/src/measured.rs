@@ -232,13 +232,12 @@ impl Validation {
 }
 
 fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured: f64) -> Residual {
-    let text = |column: &str| shardscope_engine::scenario::file::printable(case.row.text(column));
     Residual {
         id: case.row.id(),
         group: case.row.group(),
-        stack: text("stack"),
-        hardware: text("cluster"),
-        class: text("strategy_class"),
+        stack: case.label("stack"),
+        hardware: case.label("cluster"),
+        class: case.label("strategy_class"),
         across: case.across(),
         choice: choice(case),
         metric,
@@ -318,6 +317,10 @@ fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
 
 /// The cells in which compared layouts agree: the training, the machine and the software.
 fn choice(case: &Case) -> String {
+    // Rows of post-training have none of them: each is a question of its own.
+    if case.row.is_of_post_training() {
+        return case.row.id();
+    }
     let columns = [
         "cluster",
         "inter_node_gbps",

@@ -5,6 +5,7 @@
 
 mod model;
 mod plan;
+mod post_training;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{Compile, Format};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::printable;
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Stack;
 use shardscope_engine::units::{Bytes, BytesPerSecond, Seconds};
@@ -57,7 +59,8 @@ pub struct Peak {
 pub struct Case {
     /// As the file has it.
     pub row: MeasuredRow,
-    /// One scenario, or two where the micro-batches of a step are no whole number: one with fewer, one with more.
+    /// One scenario, or two: where the micro-batches of a step are no whole number, one with fewer and one with more; where lengths
+    /// of answers differ, one of the longest, whose peak is compared, and one of the mean, whose time is.
     pub scenarios: Vec<Scenario>,
     /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
     pub more: f64,
@@ -106,6 +109,9 @@ impl Case {
 
     /// The case of a row, or why there is none.
     pub fn new(row: &MeasuredRow, library: &Library) -> Result<Self, String> {
+        if row.is_of_post_training() {
+            return post_training::read(row, library);
+        }
         let sound =
             |column: &str, figure: OwnFigure| figure.sound().map_err(|what| row.wrong(column, &format!("not {what}")));
         let stated = row.number("step_time_s")?.filter(|seconds| *seconds > 0.0);
@@ -174,6 +180,17 @@ impl Case {
     pub fn between(&self, own: &[Summary], of: fn(&Summary) -> f64) -> f64 {
         let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
         first + (last - first) * self.more
+    }
+
+    /// What a column says; of rows that have no such column what their scenario has.
+    pub fn label(&self, column: &str) -> String {
+        let Scenario { stack, cluster, strategy, .. } = self.scenario();
+        match (self.row.text(column), column) {
+            ("", "stack") if self.row.is_of_post_training() => printable(&stack.id),
+            ("", "cluster") if self.row.is_of_post_training() => printable(&cluster.id),
+            ("", "strategy_class") if self.row.is_of_post_training() => printable(strategy),
+            (text, _) => printable(text),
+        }
     }
 
     /// Whether it ran on several nodes.

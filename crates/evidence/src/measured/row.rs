@@ -37,6 +37,10 @@ impl Skipped {
 pub(super) const NEEDED: [&str; 8] =
     ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
 
+/// Columns by which rows of post-training are told from others, and those without which such a row cannot be a measurement.
+const OF_POST_TRAINING: [&str; 2] = ["framework", "layout"];
+const NEEDED_OF_POST_TRAINING: [&str; 5] = ["id", "method", "model", "gpus_total", "train_backend"];
+
 /// The column that says what was trained: tables that have it say the class of a strategy in `strategy`.
 const METHOD: &str = "method";
 
@@ -69,7 +73,8 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     };
     let has = |name: &str| columns.iter().any(|column| column == name);
     let elsewhere = |needed: &str| needed == "strategy_class" && has(METHOD) && has("strategy");
-    let missing = NEEDED.iter().filter(|needed| !has(needed) && !elsewhere(needed));
+    let needed = if is_of_post_training(&columns) { &NEEDED_OF_POST_TRAINING[..] } else { &NEEDED };
+    let missing = needed.iter().filter(|needed| !has(needed) && !elsewhere(needed));
     let missing: Vec<String> = missing.map(|column| format!("'{column}'")).collect();
     if !missing.is_empty() {
         let word = if missing.len() == 1 { "column" } else { "columns" };
@@ -105,7 +110,17 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     (rows, skipped)
 }
 
+/// Whether a table with these columns is of post-training.
+fn is_of_post_training(columns: &[String]) -> bool {
+    OF_POST_TRAINING.iter().all(|needed| columns.iter().any(|column| column == needed))
+}
+
 impl MeasuredRow {
+    /// Whether it is of post-training.
+    pub(super) fn is_of_post_training(&self) -> bool {
+        is_of_post_training(&self.columns)
+    }
+
     /// The first row of a table, by its columns.
     pub fn from_cells(file: &str, cells: &BTreeMap<String, String>) -> Self {
         let columns = cells.keys().cloned().collect();
