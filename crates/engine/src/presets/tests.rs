@@ -33,7 +33,7 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     qwen2-57b-a14b gpt-oss-20b gpt-oss-120b grok-1 glm-4.5 glm-4.5-air minimax-m2.5 ling-1t \
     gemma3-1b gemma3-4b gemma3-12b olmoe3-tiny-64e olmoe3-small-64e olmoe3-medium-64e olmoe3-medium-96e \
     olmoe3-medium-128e olmoe3-large-128e olmoe3-ultra-128e olmoe3-ultra-256e olmoe3-8l-32e olmoe3-8l-48e \
-    glm-4.7 mimo-v2-flash step-3.7-flash gemma4-26b-a4b";
+    glm-4.7 mimo-v2-flash step-3.7-flash gemma4-26b-a4b qwen2.5-7b qwen2.5-14b qwen3-4b";
 const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536 osdp-8x7168 fsdp-limits-13b \
     layered-x-160 lora-70b modular-gpt3-175b dpo-8b grpo-7b";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
