@@ -398,9 +398,10 @@ impl Plan {
     /// with packing as many of the sequences as `examples x epochs x packing` tokens fill; twice as many where examples are
     /// pairs.
     pub fn length(&self) -> Option<f64> {
+        let each = self.packing.filter(|_| self.padding() == Padding::Packed).unwrap_or(self.sequence);
         let of_examples = |examples: u32| {
             let sequences = f64::from(examples) * f64::from(self.post_training.method.sequences());
-            sequences * f64::from(self.epochs) * f64::from(self.packing.unwrap_or(self.sequence))
+            sequences * f64::from(self.epochs) * f64::from(each)
         };
         self.tokens.or_else(|| self.examples.map(of_examples))
     }
@@ -414,7 +415,7 @@ impl Plan {
     /// others.
     pub fn sequences_each(&self) -> u32 {
         match self.padding() {
-            Padding::Fixed => self.post_training.method.sequences(),
+            Padding::Fixed | Padding::Longest => self.post_training.method.sequences(),
             Padding::Packed => 1,
         }
     }

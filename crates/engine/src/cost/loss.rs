@@ -18,6 +18,13 @@ const DISTILLED_COPIES: f64 = 4.0;
 /// (NVIDIA-NeMo/RL, `nemo_rl/algorithms/distillation.py`).
 const CHOSEN_LOGIT: Bytes = Bytes::new(8.0);
 
+/// Tensors of the logits' size in which the entropy of each token is computed, a copy and the softmax, and how often they and the
+/// logits are read or written: copied (2), their largest found (1), that subtracted (2), the exponential taken in place (2), summed
+/// (1), divided by it (2), multiplied with the logits and summed (2). So `vocab_parallel_entropy` and what calls it do (verl,
+/// `verl/utils/megatron/tensor_parallel.py`, `verl/workers/engine/megatron/transformer_impl.py`).
+const ENTROPY_TENSORS: f64 = 2.0;
+const ENTROPY_PASSES: f64 = 12.0;
+
 /// Bytes of logits and loss.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HeadBytes {
@@ -36,8 +43,10 @@ impl Rates<'_> {
         let vocab = Count::from(model.logits_width()) / f64::from(self.scenario.loss_ranks());
         let (logits, chunks) = (self.logits_product(), self.loss_chunks());
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
+        let entropy =
+            DeviceTime::traffic(tokens * vocab.get() * self.entropy_of_logit() * ENTROPY_PASSES / self.memory);
         let mut once = PassTimes {
-            forward: logits.forward + loss * (1.0 / 3.0),
+            forward: logits.forward + loss * (1.0 / 3.0) + entropy,
             backward: logits.backward + loss * (2.0 / 3.0),
             weights: logits.weights,
         };
@@ -124,6 +133,7 @@ impl Rates<'_> {
         let (chunks, beside) = (self.loss_chunks(), self.scenario.plan.stands_beside);
         let held = self.calibrated.logits_held;
         let held = if beside { held.min(self.passed_logit()) } else { held };
+        let held = held + self.entropy_of_logit() * ENTROPY_TENSORS;
         let of_logits =
             |each: Bytes| tokens * f64::from(model.logits_width()) / f64::from(self.scenario.loss_ranks()) * each;
         let copies = self.head_copies(chunks.map_or(tokens, |chunks| Count::new(chunks.tokens)));
@@ -152,6 +162,15 @@ impl Rates<'_> {
     /// (`OpenRLHF`, `openrlhf/models/actor.py`, casts the whole tensor to fp32).
     fn passed_logit(&self) -> Bytes {
         self.storage() + Bytes::new(Format::Fp32.bytes())
+    }
+
+    /// Bytes of a logit in each tensor of those in which the entropy is computed: nothing where it is not. It is of a forward alone,
+    /// and of the cast of which the log-probability is taken.
+    fn entropy_of_logit(&self) -> Bytes {
+        let plan = &self.scenario.plan;
+        let post = &plan.post_training;
+        let computed = plan.stands_beside && post.method.writes() && post.rollouts.entropy;
+        Bytes::new(if computed { Format::Fp32.bytes() } else { 0.0 })
     }
 
     /// Bytes that the loss of a distillation takes beside the logits and what any loss takes of them.

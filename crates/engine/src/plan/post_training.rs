@@ -79,6 +79,8 @@ choice!(
     Padding, "a padding" {
         /// Each has a sequence of its own, filled up to the plan's length.
         Fixed = "fixed",
+        /// Each has a sequence of its own, filled up to the longest of its batch: the plan's length at most.
+        Longest = "longest",
         /// Several fill a sequence.
         Packed = "packed",
     }
@@ -133,6 +135,8 @@ pub struct Rollouts {
     pub sleep: u32,
     /// What of the trainer goes to the hosts' memory while it is not in use.
     pub offload: TrainerOffload,
+    /// Whether the entropy of each token is computed beside its log-probability.
+    pub entropy: bool,
 }
 
 impl Rollouts {
@@ -157,6 +161,7 @@ impl Rollouts {
         cache: None,
         sleep: 1,
         offload: TrainerOffload::None,
+        entropy: false,
     };
 }
 

@@ -23,7 +23,7 @@ impl Scenario {
     /// Examples of a step, all devices together; `None` where several fill a sequence, and nobody says how long they are.
     pub fn examples_of_step(&self) -> Option<f64> {
         match self.plan.padding() {
-            Padding::Fixed => Some(self.sequences()),
+            Padding::Fixed | Padding::Longest => Some(self.sequences()),
             Padding::Packed => {
                 let each = f64::from(self.plan.packing?) * f64::from(self.plan.post_training.method.sequences());
                 Some(self.tokens_of_step() / each)

@@ -146,6 +146,7 @@ impl Scenario {
         let offload = if *model == BesideModel::Host { Offload::State } else { Offload::None };
         let over = over.filter(|_| has_weights);
         let mut scenario = self.passed_alone(shape, tuning, offload, over);
+        scenario.plan.post_training.rollouts.entropy = false;
         if role == BesideRole::RewardModel {
             Arc::make_mut(&mut scenario.model).scores = true;
         }

@@ -86,6 +86,16 @@ fn dpo_with_adapters_passes_the_frozen_weights() {
     let summary = evaluate(&scenario);
     close(summary.phases.beside.get(), forward(2.0));
     assert_eq!(summary.memory.parts.beside, Bytes::ZERO);
+    // Adapters of rank 16 beside four matrices of 1024 x 1024 a layer; frozen weights have 2 bytes.
+    let adapters = 8.0 * 4.0 * 2.0 * 16.0 * 1024.0;
+    close(summary.memory.parts.weights.get(), 2.0 * (LAYERS + 2.0 * LOGITS + adapters));
+    // A pass ahead spares the forward through the frozen weights, a third of 6 flop for each, and its logits.
+    scenario.plan.post_training.reference = Some(BesideModel::Precomputed);
+    let ahead = evaluate(&scenario);
+    let flop = |summary: &Summary| summary.hardware_flops.get() * summary.step_time.get();
+    close(flop(&summary) - flop(&ahead), PAIR * model_flop() / 3.0);
+    let logits = (summary.memory.parts.activations - ahead.memory.parts.activations).get();
+    close(logits, PAIR * 32_000.0 * PASSED);
     // A copy, where one is asked for, is of the frozen weights.
     scenario.plan.post_training.reference = Some(BesideModel::Resident);
     close(evaluate(&scenario).memory.parts.beside.get(), 2.0 * (LAYERS + 2.0 * LOGITS));
@@ -101,6 +111,7 @@ fn dpo_with_precomputed_log_probabilities_is_two_sequences() {
         let plain = evaluate(&two);
         assert_eq!((summary.step_time, summary.memory), (plain.step_time, plain.memory));
         assert_eq!(summary.phases.beside, Seconds::ZERO);
+        close(summary.hardware_flops.get() * summary.step_time.get(), PAIR * model_flop());
     }
 }
 
@@ -112,6 +123,27 @@ fn packed_pairs_fill_one_sequence() {
     let summary = evaluate(&scenario);
     close(summary.tokens_per_step, 1024.0);
     close(summary.phases.beside.get(), forward(1.0));
+    close(summary.hardware_flops.get() * summary.step_time.get(), 1024.0 * model_flop() * 4.0 / 3.0);
+    scenario.plan.post_training.reference = Some(BesideModel::Precomputed);
+    let ahead = evaluate(&scenario).memory.parts;
+    close((summary.memory.parts.activations - ahead.activations).get(), 1024.0 * 32_000.0 * PASSED);
+}
+
+/// Batches that are padded to their longest answer may have the plan's length: memory and time are those of answers that all do.
+/// The mean length of what fills a sequence is of packed ones alone.
+#[test]
+fn the_longest_answer_of_a_batch_may_be_the_longest_of_all() {
+    let mut scenario = with_reference(BesideModel::Resident);
+    (scenario.plan.examples, scenario.plan.packing) = (Some(1000), Some(100));
+    scenario.plan.post_training.padding = Some(Padding::Fixed);
+    let fixed = evaluate(&scenario);
+    scenario.plan.post_training.padding = Some(Padding::Longest);
+    let longest = evaluate(&scenario);
+    assert_eq!((longest.step_time, longest.memory), (fixed.step_time, fixed.memory));
+    assert_eq!(scenario.examples_of_step(), Some(1.0));
+    assert_eq!(scenario.plan.length(), Some(1000.0 * PAIR));
+    scenario.plan.post_training.padding = Some(Padding::Packed);
+    assert_eq!(scenario.plan.length(), Some(1000.0 * 2.0 * 100.0));
 }
 
 /// Forward over forward and backward of the same sequences, where attention has its 1 of 3.5 and the embedding nothing: a third

@@ -197,3 +197,43 @@ fn a_pipeline_has_phases_too() {
     close(phase(&scenario, PhaseKind::Rollout)[0] - rollout, weights);
     close(phase(&scenario, PhaseKind::Update)[0] - update, weights);
 }
+
+/// Two programs beside one another, where a logit of the loss moves 30 bytes, a third of them in forward, and memory 1 TB/s.
+/// `OpenRLHF` takes log-probabilities alone. verl on Megatron Core copies the logits in 32 bits, finds the largest, subtracts it, takes
+/// the exponential, sums, divides, and multiplies with the logits: 12 passes of 4 bytes, in two tensors of the logits' size. An
+/// update is three forwards and four with full recompute, which logits have no part in; attention's backward takes 2.5 of its
+/// forward.
+#[test]
+fn logits_and_entropy_add_to_a_forward() {
+    let tokens = 1024.0;
+    let logits = tokens * f64::from(VOCAB);
+    let layers = 2.0 * tokens * LAYERS / 100e12;
+    let attention = 8.0 * 2.0 * tokens * 1024.0 * 1024.0 / 100e12;
+    let head = 2.0 * tokens * ENDS / 2.0 / 100e12;
+    let [read, written] = [2.0, 3.0].map(|times| times * tokens * 1024.0 * 2.0 / 1e12);
+    for recompute in [Recompute::None, Recompute::Full] {
+        let again = if recompute == Recompute::Full { layers + attention } else { 0.0 };
+        let mut peaks = Vec::new();
+        for (entropy, moved) in [(false, 0.0), (true, 12.0 * 4.0)] {
+            let mut scenario = toy(PostMethod::Grpo);
+            let calibration = Arc::make_mut(&mut scenario.calibration);
+            calibration.loss.insert("none".to_owned(), 30.0);
+            calibration.logits_held.insert("none".to_owned(), 10.0);
+            scenario.plan.recompute = recompute;
+            scenario.plan.post_training.rollouts.entropy = entropy;
+            let alone = |role: BesideRole| {
+                let phase = phases(&scenario).into_iter().find(|phase| phase.kind == PhaseKind::Alone(role));
+                phase.and_then(|phase| phase.time).expect("a phase with a time").get()
+            };
+            let forward = layers + attention + head + read + logits * 10.0 / 1e12;
+            close(alone(BesideRole::Itself), forward + logits * moved / 1e12);
+            // The reference computes none.
+            close(alone(BesideRole::Reference), forward);
+            let summary = evaluate(&scenario);
+            let update = 3.0 * (layers + head) + 3.5 * attention + read + written + logits * 30.0 / 1e12 + again;
+            close((summary.phases.forward + summary.phases.backward).get(), update);
+            peaks.push(phase(&scenario, PhaseKind::Alone(BesideRole::Itself))[0]);
+        }
+        close(peaks[1] - peaks[0], 2.0 * 4.0 * logits);
+    }
+}

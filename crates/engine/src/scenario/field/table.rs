@@ -613,9 +613,16 @@ fields![
             |plan, count| put_post(plan, count, |post| &mut post.top_k),
         ),
     Padding = word::<Padding>("post_training.padding", "padding", "fixed, with packing packed")
-        .help("PADDING", "Whether each answer has a sequence of its own (fixed), or several fill one (packed)")
+        .help(
+            "PADDING",
+            "Whether each answer has a sequence of its own (fixed), one as long as the longest of its batch (longest), or \
+             shares one with others (packed)",
+        )
         .rare()
-        .idle_if(|plan| plan.post_training.padding.is_some() && plan.post_training.method.sequences() == 1)
+        .idle_if(|plan| {
+            let said = plan.post_training.padding.filter(|padding| *padding != Padding::Longest);
+            said.is_some() && plan.post_training.method.sequences() == 1
+        })
         .because_of(
             |plan| format!(
                 "{} has one sequence an example: packing says how long those are",
@@ -766,6 +773,13 @@ fields![
         .idle_if(|plan| is_unwritten(plan, |engine| engine.offload != TrainerOffload::None))
         .because_of(nothing_written, WRITES)
         .lens(|plan| of_engine(plan, |engine| engine.offload.into()), |plan, value| value.put(&mut plan.post_training.rollouts.offload)),
+    Entropy = plan("post_training.entropy", "entropy", Type::Switch, "off")
+        .help("SWITCH", "Compute the entropy of each token beside its log-probability, in two more tensors of the logits' size")
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| is_unwritten(plan, |engine| engine.entropy))
+        .because_of(nothing_written, WRITES)
+        .lens(|plan| of_engine(plan, |engine| engine.entropy.into()), |plan, value| value.put(&mut plan.post_training.rollouts.entropy)),
     Offload = word::<Offload>("plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory, or to a node's drives (nvme)")
         .searched_on_request()
@@ -895,6 +909,8 @@ fields![
         .help("LENGTH", "Mean tokens of an example where several are packed into a sequence")
         .steps(Steps::Powers(32, 1 << 17))
         .rare()
+        .idle_if(|plan| plan.packing.is_some() && plan.padding() != Padding::Packed)
+        .because("each example has a sequence of its own", "choose padding packed")
         .lens(|plan| plan.packing.map(Value::Count), put_packing),
     Reduction = word::<Reduction>("plan.reduction", "reduction", "default")
         .help(

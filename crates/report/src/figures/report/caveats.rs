@@ -3,7 +3,7 @@
 use shardscope_engine::cost::{self, FUSED_SOFTMAX_BATCH, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence, peak_half_width};
 use shardscope_engine::hardware::HighestMfu;
-use shardscope_engine::plan::{CudaGraphs, Ema, Module, Precision};
+use shardscope_engine::plan::{CudaGraphs, Ema, Module, Padding, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
 use shardscope_engine::stack::{Attention, Beyond, ProcessLauncher};
@@ -188,6 +188,13 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         "rollouts are not timed, so that no time of a step is said: MFU and the parts of the time are of one update"
             .to_owned()
     });
+    let longest = (scenario.plan.padding() == Padding::Longest).then(|| {
+        let tokens = thousands(f64::from(scenario.plan.sequence));
+        format!(
+            "batches are padded to their longest answer, of {tokens} tokens at most: memory is that of such a batch, and the time of a \
+             step an upper limit"
+        )
+    });
     let unsaid = scenario.stack.runs.is_none().then(|| {
         let stack = printable(&scenario.stack.name);
         format!("{stack} does not say what it can run ([runs] in its file): any plan is taken for one of its own")
@@ -200,6 +207,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(peaks)
         .chain(times)
         .chain(rollouts)
+        .chain(longest)
         .chain(unsaid)
         .chain(foreign_strategy(scenario))
         .chain(suitable_stack(scenario))

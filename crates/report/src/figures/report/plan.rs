@@ -83,7 +83,7 @@ impl PlanReport<'_> {
         if let Some(changed) = changed(&self.request.scenario) {
             lines.line(&changed);
         }
-        if let Some(held) = held(self.request.scenario.wanted_sequences()) {
+        if let Some(held) = held(&self.request.scenario) {
             lines.line(&held);
         }
         let by = match self.request.cost_model {

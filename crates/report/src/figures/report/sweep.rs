@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::caveats;
-use super::text::nearest;
+use super::text::{examples, nearest};
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
 use shardscope_engine::cost;
@@ -176,7 +176,9 @@ impl SweepReport<'_> {
     /// In a line, that all cells have the same global batch, where it is held.
     fn held(&self) -> Option<String> {
         let wanted = self.sweep.held_sequences()?;
-        Some(format!("global batch {} sequences in every cell, or {}\n", counted(wanted), nearest()))
+        let methods = [&self.sweep.x, &self.sweep.y].iter().any(|axis| axis.field == Field::Method);
+        let what = if methods { "examples" } else { examples(&self.sweep.base.plan) };
+        Some(format!("global batch {} {what} in every cell, or {}\n", counted(wanted), nearest()))
     }
 
     /// A cell of the text table: its figure where it fits, else a mark.

@@ -188,9 +188,15 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     printable(&what)
 }
 
-/// The global batch of a search: so many sequences, or near to them.
-pub(super) fn held(sequences: Option<f64>) -> Option<String> {
-    sequences.map(|sequences| format!("global batch {} sequences, or {}", counted(sequences), nearest()))
+/// The global batch of a search over a scenario: so many sequences, or pairs of them, or near to that.
+pub(super) fn held(scenario: &Scenario) -> Option<String> {
+    let wanted = scenario.wanted_sequences()?;
+    Some(format!("global batch {} {}, or {}", counted(wanted), examples(&scenario.plan), nearest()))
+}
+
+/// What a batch counts.
+pub(super) fn examples(plan: &Plan) -> &'static str {
+    if plan.sequences_each() == 1 { "sequences" } else { "pairs" }
 }
 
 /// The words for the batch that replaces one that does not divide.
@@ -242,11 +248,12 @@ fn step(plan: &Plan) -> String {
 fn batch(scenario: &Scenario, summary: &Summary) -> String {
     let sequences = scenario.sequences();
     let tokens = counted(summary.tokens_per_step);
-    let what = match scenario.plan.sequences_each() {
-        1 => format!("{} sequences", counted(sequences)),
-        each => format!("{} pairs, {} sequences", counted(sequences), counted(sequences * f64::from(each))),
+    let plan = &scenario.plan;
+    let both = match plan.sequences_each() {
+        1 => String::new(),
+        each => format!(", {} sequences", counted(sequences * f64::from(each))),
     };
-    let taken = format!("global batch: {what}, {tokens} tokens");
+    let taken = format!("global batch: {} {}{both}, {tokens} tokens", counted(sequences), examples(plan));
     match scenario.wanted_sequences() {
         None => format!("{taken}; not held"),
         Some(wanted) if (sequences - wanted).abs() < 0.5 => taken,

@@ -33,7 +33,7 @@ impl SearchReport<'_> {
         if let Some(changed) = changed(&self.search.base) {
             lines.line(&changed);
         }
-        if let Some(held) = held(self.search.base.wanted_sequences()) {
+        if let Some(held) = held(&self.search.base) {
             lines.line(&held);
         }
         if self.search.limits.margin == Margin::Likely {
