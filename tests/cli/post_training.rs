@@ -169,13 +169,63 @@ fn files_of_other_tools_say_the_method() {
         "--devices 1",
     );
     assert_eq!(trl.code, Some(0), "{}", trl.stderr);
-    assert_contains(&trl.stdout, &["method = \"dpo\"", "reference = \"precomputed\"", "sequence = 1024"]);
+    let said = ["method = \"dpo\"", "reference = \"precomputed\"", "sequence = 1024", "padding = \"longest\""];
+    assert_contains(&trl.stdout, &said);
+    home.write("trl.toml", &trl.stdout);
+    let padded = home.run("eval ./trl.toml");
+    assert_contains(
+        &padded.stdout.replace("\n      ", " "),
+        &["padded to their longest answer, of 1,024 tokens at most"],
+    );
     let swift = read(
         "swift.sh",
         "NPROC_PER_NODE=4 swift rlhf --rlhf_type kto --model /m/x --train_type full --deepspeed zero3 --max_length 8192\n",
         "--devices 4",
     );
     assert_contains(&swift.stdout, &["method = \"kto\"", "sequence = 8192"]);
+}
+
+/// Launchers of fine-tuning have a word for each method, and files read back to the same plan; TRL's is its command's.
+#[test]
+fn launchers_say_the_method() {
+    let home = Home::new();
+    let plan = "--model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --seq 2048 --recompute full";
+    let written = |to: &str, more: &str| home.run(&format!("export --to {to} {plan} {more}"));
+    let factory = written("llama-factory", "--strategy fsdp --method orpo --padding longest").stdout;
+    assert_contains(&factory, &["stage: 'dpo'", "pref_loss: 'orpo'", "finetuning_type: 'full'", "cutoff_len: 2048"]);
+    let swift = written("ms-swift", "--strategy fsdp --method dpo --reference precomputed --padding packed").stdout;
+    assert_contains(
+        &swift,
+        &[
+            "rlhf_type: 'dpo'",
+            "packing: true",
+            "precompute_ref_log_probs: true",
+            "tuner_type: 'full'",
+            "  fsdp_config:\n",
+        ],
+    );
+    let trl = written("hf-trainer", "--strategy fsdp --method kto").stdout;
+    assert_contains(&trl, &["set outside this file: method kto: the word of TRL's command", "max_length: 2048"]);
+    for (file, text, method) in [("f.yaml", &factory, "orpo"), ("s.yaml", &swift, "dpo"), ("t.yaml", &trl, "kto")] {
+        home.write(file, text);
+        let told = if method == "kto" { "--method kto" } else { "" };
+        let back = home.run(&format!(
+            "import plan {file} --model llama-3.1-8b --hardware h100-80gb-dgx --nodes 1 --seq 2048 {told}"
+        ));
+        assert_eq!(back.code, Some(0), "{file}: {}", back.stderr);
+        assert_contains(
+            &back.stdout,
+            &[&format!("method = \"{method}\""), "strategy = \"fsdp\"", "recompute = \"full\""],
+        );
+    }
+    // What a launcher lacks is named.
+    let lacks = |to: &str, more: &str| written(to, &format!("{more} --strict")).stderr;
+    assert_contains(&lacks("hf-trainer", "--method orpo"), &["method orpo", "started by scripts"]);
+    assert_contains(
+        &lacks("llama-factory", "--method dpo --reference host"),
+        &["reference host", "a copy of the model"],
+    );
+    assert_contains(&lacks("megatron", "--strategy zero1 --method dpo"), &["method dpo: not supported"]);
 }
 
 /// A student that writes the answers that it is taught on is refused by the key that says so.
@@ -188,6 +238,15 @@ fn distillation_on_own_answers_is_refused_by_key() {
     );
     let writes = home.run("import plan gkd.sh --model qwen3-8b --hardware a100-80gb-dgx --devices 4");
     assert_contains(&writes.stderr, &["--rlhf_type", "lmbda 0"]);
+    // Of given answers TRL's script names the teacher, whose shape only the user can say.
+    home.write(
+        "gkd.sh",
+        "python gkd.py --model_name_or_path /m/x --teacher_model_name_or_path /m/t --lmbda 0 --bf16 true\n",
+    );
+    let asked = home.run("import plan gkd.sh --model qwen3-8b --hardware a100-80gb-dgx --devices 1");
+    assert_contains(&asked.stderr, &["--teacher_model_name_or_path", "say it with --teacher"]);
+    let told = home.run("import plan gkd.sh --model qwen3-8b --hardware a100-80gb-dgx --devices 1 --teacher qwen3-32b");
+    assert_contains(&told.stdout, &["method = \"distill\"", "teacher = \"qwen3-32b\""]);
 }
 
 /// GRPO of an 8B on one node: phases with their memory, an engine on half of each device, and no time of a step.
@@ -241,45 +300,63 @@ fn a_search_finds_what_fits_of_rollouts() {
     assert_contains(&alone.stderr, &["--rollout-share", "an engine needs", "--rollout-tp 2"]);
 }
 
-/// Peaks that scripts of ms-swift state (modelscope/ms-swift at 3602360a5, `examples/megatron/rlhf/dpo/moe.sh`,
-/// `examples/train/rlhf/gkd/think_model.sh`, `examples/megatron/lora/dpo.sh`, `examples/train/rlhf/ppo/full.sh`; nvidia-smi's, in GiB).
-/// What is kept throughout a step is never more. Where answers are packed, so that their lengths are known, the whole peak is within
-/// 20 %, and once within 25 %: the cache of the allocator is in the measured one.
+/// Peaks of fifteen runs that scripts of ms-swift state (modelscope/ms-swift at 3602360a5, `examples/megatron` and
+/// `examples/train/rlhf`; nvidia-smi's, in GiB). What is kept throughout a step is never more. Where answers are packed, so that
+/// their lengths are known, the whole peak is within 20 %: the cache of the allocator is in the measured one. Packs of pairs are
+/// filled up to 8,192 tokens by the sum of both answers, each of which may have as many, so that a pair may have a pack of its own of up to
+/// 16,384 (`swift/dataset/packing.py`): of two runs on the same pairs the peak is taken at the mean of both.
 #[test]
 fn static_memory_is_below_what_ms_swift_measured() {
-    for (flags, measured, within) in [
+    const ZERO3: &str = "--stack hf-deepspeed-2024 --strategy zero3";
+    const MEGATRON: &str = "--stack megatron-core-2026 --strategy zero1";
+    for (model, stack, flags, measured, within) in [
+        ("qwen2.5-7b", ZERO3, "--devices 4 --seq 1024 --method dpo", &[47.0, 57.0][..], None),
+        ("qwen3-4b", MEGATRON, "--devices 4 --tp 4 --seq 12288 --method dpo --padding packed", &[28.0], Some(0.2)),
         (
-            "--model qwen3-30b-a3b --devices 8 --stack megatron-core-2026 --strategy zero1 --tp 4 --ep 8 --etp 1 --seq 8192 \
-             --recompute full --method dpo --padding packed --offload optimizer",
-            46.0,
-            Some(0.25),
-        ),
-        (
-            "--model qwen3-8b --devices 4 --stack hf-deepspeed-2024 --strategy zero3 --seq 4096 --recompute full --method distill \
-             --teacher resident",
-            67.0,
+            "qwen3-30b-a3b",
+            MEGATRON,
+            "--devices 8 --tp 4 --ep 8 --etp 1 --seq 12288 --method dpo --padding packed --offload optimizer",
+            &[46.0],
             Some(0.2),
         ),
+        ("qwen2.5-7b", MEGATRON, "--devices 4 --tp 4 --seq 1024 --method dpo", &[45.0], None),
         (
-            "--model qwen3-30b-a3b --devices 2 --stack megatron-bridge-2025 --strategy zero1 --ep 2 --train lora --lora-rank 8 \
-             --seq 2048 --recompute full --method dpo",
-            65.0,
+            "qwen3-30b-a3b",
+            MEGATRON,
+            "--devices 2 --ep 2 --train lora --lora-rank 8 --seq 2048 --method dpo",
+            &[65.0],
             None,
         ),
+        ("qwen2.5-7b", MEGATRON, "--devices 4 --tp 4 --seq 8192 --method kto", &[43.0], Some(0.2)),
+        // Of Qwen2.5-VL-7B, whose text part has the shape of Qwen2.5-7B; what reads pictures is beside it.
+        ("qwen2.5-7b", MEGATRON, "--devices 2 --tp 2 --seq 8192 --method reward --padding packed", &[70.0], None),
+        // Four that write half of their answers or all, with an engine beside one of them, and one that writes none.
         (
-            "--model llama-3.1-8b --devices 8 --stack hf-deepspeed-2024 --strategy zero3 --seq 1024 --recompute full --method ppo \
-             --reward-model resident --layout split --rollout-devices 1",
-            65.0,
+            "qwen2.5-7b",
+            ZERO3,
+            "--devices 4 --seq 1024 --method distill --teacher qwen2.5-14b",
+            &[66.0, 54.0, 54.0, 73.0, 56.0],
+            None,
+        ),
+        ("qwen3-8b", ZERO3, "--devices 4 --seq 4096 --method distill --teacher resident", &[67.0], Some(0.2)),
+        (
+            "llama-3.1-8b",
+            ZERO3,
+            "--devices 8 --seq 1024 --method ppo --reward-model resident --layout split --rollout-devices 1",
+            &[65.0],
             None,
         ),
     ] {
-        let json = json(&format!("{flags} --hardware a100-80gb-dgx"));
+        let plan = format!("--model {model} --hardware a100-80gb-dgx {stack} --recompute full {flags}");
+        let json = json(&plan);
         let gib = |bytes: f64| bytes / f64::from(1 << 30);
         let parts = json["memory"]["parts"].as_object().expect("parts");
         let kept = ["weights", "gradients", "optimizer", "beside"].map(|part| parts.get(part).and_then(Value::as_f64));
         let kept = gib(kept.into_iter().flatten().sum());
-        assert!(kept < measured, "{flags}: {kept} of {measured}");
-        let ratio = gib(number(&json["memory"], "peak_bytes")) / measured;
-        assert!(within.is_none_or(|within| (ratio - 1.0).abs() < within), "{flags}: {ratio}");
+        for measured in measured {
+            assert!(kept < *measured, "{plan}: {kept} of {measured}");
+            let ratio = gib(number(&json["memory"], "peak_bytes")) / measured;
+            assert!(within.is_none_or(|within: f64| (ratio - 1.0).abs() < within), "{plan}: {ratio}");
+        }
     }
 }

@@ -42,6 +42,17 @@ fn verl_counts_prompts() {
         ],
     );
     assert_contains(&run.stderr, &["(prompts)", "rollout_tp = 2 (", "verl's default"]);
+    // On FSDP the entropy is compiled into one kernel, unless that is off; Megatron Core keeps two tensors of the logits' size.
+    assert_contains(&run.stderr, &["entropy = off (verl computes it without tensors"]);
+    let [eager, megatron] =
+        ["actor_rollout_ref.actor.fsdp_config.use_torch_compile=False", "actor_rollout_ref.actor.strategy=megatron"]
+            .map(|word| read("run.sh", &script.replace("trainer.nnodes=2", &format!("trainer.nnodes=2 {word}")), ""));
+    for run in [&eager, &megatron] {
+        assert_contains(&run.stdout, &["entropy = true"]);
+    }
+    let chunked = "trainer.nnodes=2 actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.entropy_from_logits_with_chunking=True";
+    let chunked = read("run.sh", &script.replace("trainer.nnodes=2", chunked), "");
+    assert_contains(&chunked.stdout, &["entropy = false"]);
     let critic = read("run.sh", &script.replace("=grpo", "=gae"), "");
     assert_contains(&critic.stdout, &["method = \"ppo\""]);
     let refused = read("run.sh", &script.replace("rollout.name=vllm", "rollout.name=hf"), "");
@@ -123,6 +134,18 @@ fn nemo_rl_counts_answers() {
     let split = read("grpo.yaml", &yaml.replace("COLOCATED", "false"), "");
     assert_eq!(split.code, Some(0), "{}", split.stderr);
     assert_contains(&split.stdout, &["layout = \"split\"", "rollout_devices = 8", "devices = 8"]);
+    assert_contains(&run.stdout, &["reference = \"host\""]);
+    // DPO has batches of pairs, and no engine.
+    let dpo = "dpo: {max_num_epochs: 1, reference_policy_kl_penalty: 0.05}\npolicy:\n  model_name: /m/x\n  \
+               train_global_batch_size: 128\n  train_micro_batch_size: 2\n  max_total_sequence_length: 2048\n  precision: bfloat16\n  \
+               dtensor_cfg: {enabled: true, activation_checkpointing: true, tensor_parallel_size: 1}\n  \
+               sequence_packing: {enabled: false}\ncluster: {gpus_per_node: 8, num_nodes: 1}\n";
+    let run = read("dpo.yaml", dpo, "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said =
+        ["method = \"dpo\"", "reference = \"host\"", "global_batch = 128", "padding = \"longest\"", "devices = 8"];
+    assert_contains(&run.stdout, &said);
+    assert_contains(&run.stderr, &["(pairs)"]);
     let stale = yaml.replace("async_grpo: {enabled: false}", "async_grpo: {enabled: true}");
     assert_contains(&read("grpo.yaml", &stale, "").stderr, &["grpo.async_grpo.enabled", "switch it off"]);
 }

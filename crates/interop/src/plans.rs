@@ -36,6 +36,7 @@ mod tool;
 mod torchtitan;
 mod torchtune;
 mod trainer;
+mod tuners;
 mod words;
 mod writer;
 mod written;

@@ -14,6 +14,7 @@ use super::harmless;
 use super::lacks::ToolTable;
 use super::loss;
 use super::megatron;
+use super::post_training;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, Codec, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, clips, codec, compiled, compiles, left_to,
@@ -411,6 +412,7 @@ const LEFT: &[ToolKey] = &[
     left_to(frozen::SCRIPT, &frozen::FIELDS),
     left_to(adapters::SCRIPT, &adapters::FIELDS),
     left_to(loss::SCRIPT, &loss::FIELDS),
+    left_to(post_training::SCRIPT, &post_training::FIELDS),
     left_to(
         "the training script's own",
         &[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer],

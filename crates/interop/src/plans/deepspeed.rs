@@ -15,6 +15,7 @@ use super::frozen;
 use super::harmless;
 use super::lacks::ToolTable;
 use super::loss;
+use super::post_training;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, Codec, FILLED_IN, OFF, SWITCH, ToolKey, clips, codec, compiled, left_to, nothing, number, only, words,
@@ -41,6 +42,7 @@ pub(super) const KEYS: &[ToolKey] = &[
     left_to(frozen::SCRIPT, &frozen::FIELDS),
     left_to(adapters::SCRIPT, &adapters::FIELDS),
     left_to(loss::SCRIPT, &loss::FIELDS),
+    left_to(post_training::SCRIPT, &post_training::FIELDS),
 ];
 
 /// What no plan says, and what changes nothing.

@@ -4,11 +4,14 @@
 use shardscope_engine::plan::{BesideModel, Padding, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::asked::AskedPlan;
+use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::loss;
 use super::rollouts;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, ToolKey, codec, nothing, only};
+use super::table::{self, Codec, OFF, ToolKey, codec, nothing, only};
+use super::writer::{Line, PlanWriter};
 
 /// The setting that says what is trained for, which is LLaMA-Factory's; commands and names of scripts are put there too.
 pub(super) const STAGE: &str = "stage";
@@ -122,7 +125,9 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
             table::read(OF_SCRIPTS, settings, draft);
         }
     }
-    let Some((method, place)) = method else { return table::read(ALONE, settings, draft) };
+    // A file of TRL's leaves the method to the command that it is given to.
+    let given = || draft.value(Field::Method).and_then(Value::get).map(|method| (method, METHOD.to_owned()));
+    let Some((method, place)) = method.or_else(given) else { return table::read(ALONE, settings, draft) };
     let method = without_reference(method, settings);
     draft.take(Field::Method, method, &place);
     if method.writes() {
@@ -131,18 +136,108 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for own in settings.take_all("mcore_ref_model").into_iter().chain(settings.take_all("ref_model")) {
         draft.take(Field::Reference, BesideModel::Resident, &own.place);
     }
-    for teacher in settings.take_all("teacher_model") {
+    let teachers = TEACHERS.iter().flat_map(|name| settings.take_all(name));
+    for teacher in teachers.collect::<Vec<_>>() {
         draft.ask(Field::Teacher, &teacher.place, format!("'{}' is a model whose shape is in no file", teacher.text));
     }
-    read_switch(settings, "precompute_ref_log_probs", Field::Reference, BesideModel::Precomputed, draft);
+    read_switch(settings, AHEAD, Field::Reference, BesideModel::Precomputed, draft);
     read_switch(settings, "offload_teacher_model", Field::Teacher, BesideModel::Host, draft);
+    let fills = [&PACKINGS[..], &["pad_to_sequence_len"]].concat();
+    let fills = fills.into_iter().any(|name| settings.text(name).is_some_and(|text| table::switched(text) == "true"));
     if method.sequences() > 1 {
-        for name in ["padding_free", "packing"] {
+        for name in PACKINGS {
             read_switch(settings, name, Field::Padding, Padding::Packed, draft);
         }
     }
+    if !fills && !method.writes() {
+        let why = format!("{program} fills the answers of a batch up to the longest");
+        draft.assume(Field::Padding, Padding::Longest, why);
+    }
     table::read(BESIDE, settings, draft);
 }
+
+/// The teacher of ms-swift, and of TRL's `trl/experimental/gkd/gkd_config.py`.
+const TEACHERS: [&str; 2] = ["teacher_model", "teacher_model_name_or_path"];
+
+/// Switches by which several answers fill a sequence.
+const PACKINGS: [&str; 2] = ["padding_free", "packing"];
+
+/// The fields of a method that a launcher's own file leaves to the script, and who says them there.
+pub(super) const FIELDS: [Field; 5] = [Field::Method, Field::Reference, Field::Teacher, Field::TopK, Field::Padding];
+pub(super) const SCRIPT: &str = "the script's trainer, for which `export --to hf-trainer` writes TRL's keys";
+
+/// The flag that says a method which no file does.
+const METHOD: &str = "--method";
+
+/// What TRL's command trains by beside SFT (`trl/cli` of huggingface/trl), and what says so there.
+const TRL_METHODS: [PostMethod; 3] = [PostMethod::Dpo, PostMethod::Kto, PostMethod::Reward];
+const COMMAND: &str =
+    "the word of TRL's command, `trl dpo`, `trl kto` or `trl reward`, that takes this file by --config";
+
+/// TRL's keys of a method, which [`read`] reads with those of other programs.
+pub(super) const TRL: Codec = Codec::new(
+    &[Field::Method, Field::Reference, Field::Padding],
+    |_, _| {},
+    |writer| {
+        let plan = writer.plan();
+        writer.leave(&[Field::Method], COMMAND);
+        leave_padding(writer);
+        // Beside TRL's keys stand those of its configurations, which have 1,024 tokens by default.
+        let is_trls = plan.tuning.freezes() || plan.post_training.method != PostMethod::Sft;
+        let length = if is_trls { writer.line("max_length", Field::Sequence) } else { None };
+        let ahead = TRL_METHODS.contains(&plan.post_training.method) && plan.reference() == BesideModel::Precomputed;
+        ahead.then(|| Line::new(AHEAD, true)).into_iter().chain(length).collect()
+    },
+)
+.losing(&[
+    Deviation::instead(
+        Field::Method,
+        |asked, _| {
+            let method = asked.plan().post_training.method;
+            method != PostMethod::Sft && !TRL_METHODS.contains(&method)
+        },
+        "TRL has no command for it that takes this file; its other trainers are started by scripts",
+    )
+    .alone(),
+    Deviation::instead(Field::Reference, |asked, _| compares_otherwise(asked, true), COMPARES),
+    // `padding_free` is out of order there since a refactor (`trl/trainer/dpo_trainer.py`).
+    Deviation::instead(Field::Padding, |asked, _| fills_otherwise(asked, false), FILLS),
+]);
+
+/// Leaves to the trainer how sequences of plain training are filled, of which an import says nothing.
+pub(super) fn leave_padding(writer: &mut PlanWriter<'_>) {
+    if writer.plan().post_training.method == PostMethod::Sft {
+        writer.leave(&[Field::Padding], "the trainer's own, which fills the sequences of a batch up to the longest");
+    }
+}
+
+/// What programs on the Trainer compare with, and how their batches fill sequences.
+pub(super) const COMPARES: &str = "it compares with a copy of the model, or beside adapters with its frozen weights";
+pub(super) const FILLS: &str = "it fills the answers of a batch up to the longest";
+
+/// Whether a plan's reference is another than theirs, which may be passed `ahead` of the training.
+pub(super) fn compares_otherwise(asked: &AskedPlan<'_>, ahead: bool) -> bool {
+    let plan = asked.plan();
+    match plan.reference() {
+        BesideModel::Host | BesideModel::Other(_) => true,
+        BesideModel::Resident => plan.tuning.freezes(),
+        BesideModel::None => plan.post_training.method.of_reference() > 0,
+        BesideModel::AdaptersOff => false,
+        BesideModel::Precomputed => !ahead,
+    }
+}
+
+/// Whether answers of a plan fill sequences otherwise than theirs, some of which may be `packed`.
+pub(super) fn fills_otherwise(asked: &AskedPlan<'_>, packed: bool) -> bool {
+    match asked.plan().post_training.padding {
+        None | Some(Padding::Longest) => false,
+        Some(Padding::Packed) => !packed,
+        Some(Padding::Fixed) => true,
+    }
+}
+
+/// The switch for a pass of the reference ahead of the training.
+pub(super) const AHEAD: &str = "precompute_ref_log_probs";
 
 /// A switch that gives a field a value where it is on.
 fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: impl Into<Value>, draft: &mut PlanDraft) {

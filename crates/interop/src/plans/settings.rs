@@ -96,6 +96,14 @@ impl ToolSettings {
         self.values.keys().any(|key| key == name || key.starts_with(&inside))
     }
 
+    /// Takes what is inside a section for settings beside it.
+    pub fn lift(&mut self, section: &str) {
+        let inside = self.take_inside(section);
+        for (name, setting) in inside.rest() {
+            self.put(name, &setting.text, &setting.place);
+        }
+    }
+
     /// Takes one away.
     pub fn take(&mut self, name: &str) -> Option<Setting> {
         self.values.remove(name)

@@ -7,6 +7,10 @@ pub enum PlanTarget {
     Accelerate,
     /// Arguments of Hugging Face's Trainer, as YAML.
     Trainer,
+    /// LLaMA-Factory's YAML.
+    LlamaFactory,
+    /// ms-swift's YAML.
+    Swift,
     /// DeepSpeed's JSON.
     DeepSpeed,
     /// Arguments of Megatron-LM.
@@ -21,9 +25,11 @@ pub enum PlanTarget {
 
 impl PlanTarget {
     /// All of them, in the order of `export --to`.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Accelerate,
         Self::Trainer,
+        Self::LlamaFactory,
+        Self::Swift,
         Self::DeepSpeed,
         Self::Megatron,
         Self::Torchtitan,

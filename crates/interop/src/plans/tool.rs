@@ -15,7 +15,7 @@ use super::settings::ToolSettings;
 use super::target::PlanTarget;
 use super::writer::PlanWriter;
 use super::written::Written;
-use super::{accelerate, deepspeed, megatron, table, torchtitan, torchtune, trainer};
+use super::{accelerate, deepspeed, megatron, table, torchtitan, torchtune, trainer, tuners};
 
 /// What is known of a tool.
 pub(crate) struct ToolSpec {
@@ -56,6 +56,11 @@ pub(crate) struct Beside {
     pub launched: bool,
 }
 
+/// The Trainer's arguments, whichever program takes them: the Trainer's reader knows programs by their keys.
+fn read_trainer(settings: ToolSettings, beside: Beside, draft: &mut PlanDraft) {
+    trainer::read(settings, beside.deepspeed, beside.launched, draft);
+}
+
 /// All tools, in the order of [`PlanTarget::ALL`].
 static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
     ToolSpec {
@@ -77,14 +82,30 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         about: "arguments of HF's Trainer, as YAML",
         help: "Hugging Face's Trainer: its arguments as YAML",
         name: "transformers",
-        reads: Some(ReadTool {
-            name: "HF Trainer",
-            is_of: Some(trainer::is_of),
-            read: |settings, beside, draft| trainer::read(settings, beside.deepspeed, beside.launched, draft),
-        }),
+        reads: Some(ReadTool { name: "HF Trainer", is_of: Some(trainer::is_of), read: read_trainer }),
         versions: trainer::VERSIONS,
         table: &trainer::TABLE,
         write: |writer, _| Written::Yaml("training_arguments.yaml", trainer::write(writer)),
+    },
+    ToolSpec {
+        word: "llama-factory",
+        about: "YAML for llamafactory-cli train",
+        help: "LLaMA-Factory: its YAML, with the stage",
+        name: "LLaMA-Factory",
+        reads: Some(ReadTool { name: "LLaMA-Factory", is_of: None, read: read_trainer }),
+        versions: tuners::FACTORY_VERSIONS,
+        table: &tuners::FACTORY,
+        write: |writer, _| Written::Yaml("llama_factory.yaml", tuners::write_factory(writer)),
+    },
+    ToolSpec {
+        word: "ms-swift",
+        about: "YAML for swift sft or swift rlhf",
+        help: "ms-swift: its YAML, with the type of `swift rlhf`",
+        name: "ms-swift",
+        reads: Some(ReadTool { name: "ms-swift", is_of: None, read: read_trainer }),
+        versions: tuners::SWIFT_VERSIONS,
+        table: &tuners::SWIFT,
+        write: |writer, _| Written::Yaml("swift.yaml", tuners::write_swift(writer)),
     },
     ToolSpec {
         word: "deepspeed",

@@ -17,6 +17,7 @@ use super::harmless;
 use super::kernels;
 use super::lacks::ToolTable;
 use super::loss;
+use super::post_training;
 use super::programs::{self, KeepsLoaded, KnownProgram};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
@@ -27,7 +28,7 @@ use super::words::{CONFIG, KnownFlags};
 use super::writer::{Line, PlanWriter};
 
 /// What the arguments say.
-const KEYS: &[ToolKey] = &[
+pub(super) const KEYS: &[ToolKey] = &[
     number(MICRO_BATCH, Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
     words("gradient_checkpointing", Field::Recompute, CHECKPOINTING),
@@ -167,7 +168,7 @@ const ALONE: (&str, &str) = ("hf-trainer-2024", "Hugging Face's Trainer without 
 const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
 
 /// What stands in `fsdp_config`, with and without the prefix of Accelerate.
-const FSDP: &[ToolKey] = &[
+pub(super) const FSDP: &[ToolKey] = &[
     words("reshard_after_forward", Field::Reshard, SWITCH),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
     words("cpu_offload", Field::Offload, OFFLOADED),
@@ -217,6 +218,9 @@ const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 7] = [
 ];
 
 const SECOND: &str = "fsdp2";
+
+/// The key of FSDP's options.
+pub(super) const FULLY_SHARDED: &str = "fsdp";
 
 /// Names that only the Trainer's arguments have; others have a rate of learning and a folder of output too.
 const OWN: [&str; 8] = [
@@ -273,6 +277,8 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
     switch_off(settings);
+    // ms-swift has its options and their section in one object.
+    settings.lift(FULLY_SHARDED);
     let configured = programs::names_file(settings);
     let program = programs::take_defaults(settings, &programs::OTHER, draft);
     let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
@@ -446,32 +452,37 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded 
 pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 
 /// What its file says, and what the Trainer does otherwise.
-pub(crate) const TABLE: ToolTable = ToolTable {
-    keys: &[FIRST_READ, FSDP, ELSEWHERE, KEYS, LAUNCHED],
-    others: &[],
-    deviations: &[
-        ONE_EXTENT,
-        WEIGHTS_TOO,
-        SUMS_EACH,
-        ALIKE,
-        Deviation::unsaid(Field::Offload, |asked, _| {
-            asked.shards().first.is_none() && asked.plan().offload != Offload::None
-        }),
-        UNSHARDED_REDUCTION,
-    ],
-};
+pub(crate) const TABLE: ToolTable =
+    ToolTable { keys: &[FIRST_READ, FSDP, ELSEWHERE, KEYS, LAUNCHED], others: &[], deviations: DEVIATIONS };
+
+/// What it does otherwise as a whole, whichever program starts it.
+pub(super) const DEVIATIONS: &[Deviation] = &[
+    ONE_EXTENT,
+    WEIGHTS_TOO,
+    SUMS_EACH,
+    ALIKE,
+    Deviation::unsaid(Field::Offload, |asked, _| {
+        asked.shards().first.is_none() && asked.plan().offload != Offload::None
+    }),
+    UNSHARDED_REDUCTION,
+];
 
 /// What is read before all else: DeepSpeed's 'auto' stands for it.
-const FIRST_READ: &[ToolKey] = &[codec(&PRECISION), left_to(MESH, &[Field::Tensor, Field::Context])];
+pub(super) const FIRST_READ: &[ToolKey] = &[codec(&PRECISION), left_to(MESH, &[Field::Tensor, Field::Context])];
 
 const MESH: &str = "the mesh stands in the file of `export --to accelerate`: launch with both";
 
 /// What the file of TRL's says of adapters, and the script of the rest.
-const ELSEWHERE: &[ToolKey] =
-    &[codec(&REDUCTION), codec(&adapters::PEFT), codec(&loss::TRL), left_to(frozen::SCRIPT, &frozen::FIELDS)];
+const ELSEWHERE: &[ToolKey] = &[
+    codec(&REDUCTION),
+    codec(&adapters::PEFT),
+    codec(&loss::TRL),
+    codec(&post_training::TRL),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+];
 
 /// When gradients of several micro-batches are reduced, which the launcher says.
-const REDUCTION: Codec = Codec::new(
+pub(super) const REDUCTION: Codec = Codec::new(
     &[Field::Reduction],
     |settings, draft| table::read(SYNCHRONISED, settings, draft),
     |writer| {
@@ -491,6 +502,11 @@ const LAUNCHED: &[ToolKey] = &[
 
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    write_beside(writer, ELSEWHERE, LAUNCHED)
+}
+
+/// The lines of a file with a program's own keys, and what stands beside it.
+pub(super) fn write_beside(writer: &mut PlanWriter, program: &[ToolKey], launched: &[ToolKey]) -> Vec<Line> {
     let shards = writer.asked.shards();
     let mut lines = vec![Line::new("output_dir", "output")];
     lines.extend(table::write(FIRST_READ, writer));
@@ -505,14 +521,10 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         let version = Line::new("version", 2);
         lines.extend([version].into_iter().chain(table::write(FSDP, writer)).map(inside));
     }
-    lines.extend(table::write(ELSEWHERE, writer));
-    if writer.plan().tuning.freezes() {
-        // Beside TRL's keys of adapters stand those of its SFTConfig, which has 1,024 tokens by default.
-        lines.extend(writer.line("max_length", Field::Sequence));
-    }
+    lines.extend(table::write(program, writer));
     // Switched on in both places, the blocks would be wrapped twice.
     let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| shards.first.is_none() || line.name != "gradient_checkpointing"));
-    lines.extend(table::write(LAUNCHED, writer));
+    lines.extend(table::write(launched, writer));
     lines
 }

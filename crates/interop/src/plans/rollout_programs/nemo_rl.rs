@@ -1,6 +1,6 @@
-//! NeMo RL's YAML. Defaults as in `examples/configs/grpo_math_1B.yaml` of NVIDIA-NeMo/RL at 7ea279abf.
+//! NeMo RL's YAML. Defaults as in `examples/configs` of NVIDIA-NeMo/RL at 7ea279abf, `grpo_math_1B.yaml` and `dpo.yaml`.
 
-use shardscope_engine::plan::{Format, Offload, PostMethod, RolloutLayout, TrainerOffload};
+use shardscope_engine::plan::{Format, Offload, Padding, PostMethod, RolloutLayout, TrainerOffload};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::super::rollouts::RolloutSettings;
@@ -9,12 +9,14 @@ use super::RolloutProgram;
 
 pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     name: "NeMo RL",
-    started: &["run_grpo_math", "examples/run_grpo"],
-    keys: &[&["grpo", "policy"]],
+    started: &["run_grpo_math", "examples/run_grpo", "run_dpo", "run_rm"],
+    keys: &[&["grpo", "policy"], &["dpo", "policy"], &["rm", "policy"]],
     assigns: true,
     read,
     harmless: &[
         nothing("grpo.*", RUN),
+        nothing("dpo.*", LOSS),
+        nothing("rm.*", LOSS),
         nothing("loss_fn.*", LOSS),
         nothing("checkpointing.*", RUN),
         nothing("data.*", RUN),
@@ -46,6 +48,9 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
         nothing("policy.megatron_cfg.env_vars*", RUN),
         nothing("policy.dtensor_cfg.sequence_parallel", BACKEND),
         nothing("policy.dtensor_cfg.env_vars*", RUN),
+        nothing("policy.dtensor_cfg.custom_parallel_plan", BACKEND),
+        nothing("policy.dtensor_cfg.clear_cache_every_n_steps", RUN),
+        nothing("policy.dtensor_cfg.automodel_kwargs*", BACKEND),
         nothing("policy.dtensor_cfg._v2", BACKEND),
     ],
 };
@@ -56,7 +61,13 @@ const SAMPLED: &str = "rollouts are not timed";
 const BACKEND: &str = "the stack says how its backend trains";
 const PACKED: &str = "every answer is taken to be as long as the longest";
 
+/// Methods of given answers, by their sections.
+const GIVEN: [(&str, PostMethod); 2] = [("dpo", PostMethod::Dpo), ("rm", PostMethod::Reward)];
+
 fn read(said: &mut RolloutSettings<'_>) {
+    if let Some((section, method)) = GIVEN.into_iter().find(|(section, _)| said.settings.has(section)) {
+        return read_given(section, method, said);
+    }
     said.off("grpo.async_grpo.enabled", "switch it off: a plan knows no answers of older weights");
     said.method(PostMethod::Grpo, "grpo");
     said.number("grpo.num_generations_per_prompt", Field::Group, 16_u32);
@@ -65,13 +76,37 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.batches(&rollout, &update, [true, false]);
     said.number("policy.train_micro_batch_size", Field::MicroBatch, 4_u32);
     said.number("policy.max_total_sequence_length", Field::Sequence, 512_u32);
+    mesh(said);
     // The reference is passed unless it is skipped, and comes from the host (`megatron_policy_worker.py`).
     let skipped = said.is_on("grpo.skip_reference_policy_logprobs_calculation", false);
-    said.reference(!skipped, false, "grpo.skip_reference_policy_logprobs_calculation");
+    said.reference(!skipped, true, "grpo.skip_reference_policy_logprobs_calculation");
     said.ask_model("policy.model_name", Field::Model);
     said.settings.take("policy.precision");
-    mesh(said);
     engine(said);
+}
+
+/// A method of given answers, whose batches count pairs: `nemo_rl/algorithms/dpo.py` doubles both.
+fn read_given(section: &str, method: PostMethod, said: &mut RolloutSettings<'_>) {
+    said.method(method, section);
+    let pairs = said.count("policy.train_global_batch_size", 128);
+    said.draft.read(Field::GlobalBatch, &pairs.value.to_string(), &format!("{} (pairs)", pairs.place));
+    said.number("policy.train_micro_batch_size", Field::MicroBatch, 2_u32);
+    said.number("policy.max_total_sequence_length", Field::Sequence, 1024_u32);
+    let packs = said.is_on("policy.sequence_packing.enabled", false);
+    let padding = if packs { Padding::Packed } else { Padding::Longest };
+    said.draft.take(Field::Padding, padding, "policy.sequence_packing");
+    said.only(
+        "policy.offload_optimizer_for_logprob",
+        &["false"],
+        "switch it off: a plan leaves the optimizer's state in its place",
+    );
+    mesh(said);
+    if method.of_reference() > 0 {
+        said.reference(true, true, section);
+    }
+    said.ask_model("policy.model_name", Field::Model);
+    said.settings.take("policy.precision");
+    said.devices(["cluster.num_nodes", "cluster.gpus_per_node"], Field::Devices, [1, 1]);
 }
 
 fn mesh(said: &mut RolloutSettings<'_>) {
@@ -93,6 +128,11 @@ fn mesh(said: &mut RolloutSettings<'_>) {
         if said.is_on(&own("cpu_offload"), false) {
             said.draft.take(Field::Offload, Offload::State, &own("cpu_offload"));
         }
+        let adapts = said.is_on(&own("lora_cfg.enabled"), false);
+        if adapts {
+            said.adapters(&own("lora_cfg.dim"));
+        }
+        said.settings.take_all(&own("lora_cfg.*"));
         said.draft.take(Field::Strategy, Value::id("fsdp"), "policy.dtensor_cfg");
         said.draft.stack = Some(("automodel-2026", "NeMo Automodel, which NeMo RL starts"));
         said.settings.take("policy.dtensor_cfg.enabled");

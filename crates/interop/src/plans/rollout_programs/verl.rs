@@ -36,7 +36,6 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
         nothing("actor_rollout_ref.actor.loss_*", LOSS),
         nothing("actor_rollout_ref.actor.policy_loss*", LOSS),
         nothing("actor_rollout_ref.actor.grad_clip", LOSS),
-        nothing("actor_rollout_ref.actor.use_torch_compile", LOSS),
         nothing("actor_rollout_ref.actor.checkpoint*", RUN),
         nothing("actor_rollout_ref.rollout.temperature", SAMPLED),
         nothing("actor_rollout_ref.rollout.top_*", SAMPLED),
@@ -91,12 +90,10 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.reference(compares, host, "use_kl_loss and algorithm.use_kl_in_reward");
     engine(said);
     said.devices(["trainer.nnodes", "trainer.n_gpus_per_node"], Field::Devices, [1, 8]);
+    entropy(said);
     mesh(said);
     if said.is_on("actor_rollout_ref.model.tiled_mlp.enabled", false) {
         said.number("actor_rollout_ref.model.tiled_mlp.num_shards", Field::MlpTiles, 4_u32);
-    }
-    if said.is_on("actor_rollout_ref.model.use_fused_kernels", false) {
-        said.draft.take(Field::Loss, LossKind::Fused, "actor_rollout_ref.model.use_fused_kernels");
     }
     said.ask_model("actor_rollout_ref.model.path", Field::Model);
 }
@@ -149,6 +146,29 @@ fn engine(said: &mut RolloutSettings<'_>) {
         said.devices([&own("nnodes"), &own("n_gpus_per_node")], Field::RolloutDevices, [1, 8]);
     }
     said.settings.take(&own("nnodes"));
+}
+
+/// The entropy, which is always computed with the log-probabilities (`calculate_entropy=True`, `verl/trainer/ppo/ray_trainer.py`): on
+/// Megatron Core in tensors of the logits' size, as on FSDP where nothing compiles it into one kernel; in chunks, or with fused
+/// kernels, of next to nothing (`verl/workers/engine` of both).
+fn entropy(said: &mut RolloutSettings<'_>) {
+    let fused = said.is_on("actor_rollout_ref.model.use_fused_kernels", false);
+    if fused {
+        said.draft.take(Field::Loss, LossKind::Fused, "actor_rollout_ref.model.use_fused_kernels");
+    }
+    let megatron = said.settings.text(&format!("{ACTOR}.strategy")) == Some("megatron");
+    let part = if megatron { "megatron" } else { "fsdp_config" };
+    let [of_actor, of_part] = [ACTOR.to_owned(), format!("{ACTOR}.{part}")];
+    let mut either = |name: &str, usual: bool, wanted: bool| {
+        let found = [&of_actor, &of_part].map(|place| said.is_on(&format!("{place}.{name}"), usual));
+        found.contains(&wanted)
+    };
+    let chunked = either("entropy_from_logits_with_chunking", false, true);
+    let plain = either("use_torch_compile", true, false);
+    let whole = (megatron || plain) && !chunked && !fused;
+    let what =
+        if whole { "computes it in tensors of the logits' size" } else { "computes it without tensors of their own" };
+    said.draft.assume(Field::Entropy, whole, format!("verl {what}"));
 }
 
 /// How the trainer's state lies, on `PyTorch`'s FSDP or on Megatron-LM.

@@ -1,0 +1,217 @@
+//! Programs of fine-tuning that take the Trainer's arguments beside keys of their own, as plans are written for them:
+//! LLaMA-Factory's YAML and ms-swift's. Not for how they are read, which is the Trainer's ([`super::trainer`]).
+
+use shardscope_engine::plan::{BesideModel, FrozenFormat, MasterWeights, Padding, PostMethod, Recompute, TrainMethod};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::adapters;
+use super::deviation::Deviation;
+use super::frozen;
+use super::lacks::ToolTable;
+use super::post_training::{self, AHEAD, COMPARES, FILLS, STAGE};
+use super::table::{Codec, ToolKey, codec, left_to, number, words};
+use super::trainer;
+use super::writer::{Line, PlanWriter};
+
+/// The versions that files are for, by `src/llamafactory/extras/env.py` of hiyouga/LLaMA-Factory and `swift/version.py` of
+/// modelscope/ms-swift.
+pub(crate) const FACTORY_VERSIONS: &[&str] = &["0.9.6"];
+pub(crate) const SWIFT_VERSIONS: &[&str] = &["4.6"];
+
+/// What LLaMA-Factory's file says, and what it does otherwise.
+pub(crate) const FACTORY: ToolTable = ToolTable {
+    keys: &[trainer::FIRST_READ, trainer::FSDP, FACTORY_KEYS, trainer::KEYS, LAUNCHED],
+    others: &[],
+    deviations: trainer::DEVIATIONS,
+};
+
+/// The same of ms-swift's.
+pub(crate) const SWIFT: ToolTable = ToolTable {
+    keys: &[trainer::FIRST_READ, trainer::FSDP, SWIFT_KEYS, trainer::KEYS, LAUNCHED],
+    others: &[],
+    deviations: trainer::DEVIATIONS,
+};
+
+/// LLaMA-Factory's own keys (`src/llamafactory/hparams` of its repository).
+const FACTORY_KEYS: &[ToolKey] = &[
+    codec(&trainer::REDUCTION),
+    codec(&FACTORY_STAGE),
+    codec(&FACTORY_ADAPTERS),
+    number("cutoff_len", Field::Sequence),
+    words(
+        "disable_gradient_checkpointing",
+        Field::Recompute,
+        &[("true", Value::Recompute(Recompute::None)), ("false", Value::Recompute(Recompute::Full))],
+    ),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+];
+
+/// ms-swift's own keys (`swift/arguments` of its repository).
+const SWIFT_KEYS: &[ToolKey] = &[
+    codec(&trainer::REDUCTION),
+    codec(&SWIFT_TYPE),
+    codec(&SWIFT_ADAPTERS),
+    number("max_length", Field::Sequence),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+];
+
+/// What stands beside their files.
+const LAUNCHED: &[ToolKey] = &[
+    left_to("micro-batch, accumulation and devices say it", &[Field::GlobalBatch]),
+    left_to("the launcher's", &[Field::Devices]),
+];
+
+/// LLaMA-Factory's stage.
+const FACTORY_STAGE: Codec = Codec::new(
+    &METHOD_FIELDS,
+    |_, _| {},
+    |writer| {
+        let (stage, loss) = match writer.plan().post_training.method {
+            PostMethod::Dpo => ("dpo", None),
+            PostMethod::Orpo => ("dpo", Some("orpo")),
+            PostMethod::Kto => ("kto", None),
+            PostMethod::Reward => ("rm", None),
+            _ => ("sft", None),
+        };
+        post_training::leave_padding(writer);
+        let loss = loss.map(|loss| Line::new("pref_loss", loss));
+        [Line::new(STAGE, stage), Line::new("do_train", true)].into_iter().chain(loss).collect()
+    },
+)
+.losing(&[
+    NO_METHOD,
+    Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, false), COMPARES),
+    Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, false), FILLS),
+]);
+
+/// ms-swift's type of a method.
+const SWIFT_TYPE: Codec = Codec::new(
+    &METHOD_FIELDS,
+    |_, _| {},
+    |writer| {
+        post_training::leave_padding(writer);
+        let plan = writer.plan();
+        let method = plan.post_training.method;
+        let word = match method {
+            PostMethod::Dpo | PostMethod::Orpo | PostMethod::Kto => method.word(),
+            PostMethod::Reward => "rm",
+            _ => return Vec::new(),
+        };
+        let packed = plan.padding() == Padding::Packed && method.sequences() > 1;
+        let packed = packed.then(|| Line::new("packing", true));
+        let ahead = (plan.reference() == BesideModel::Precomputed).then(|| Line::new(AHEAD, true));
+        std::iter::once(Line::new("rlhf_type", word)).chain(packed).chain(ahead).collect()
+    },
+)
+.losing(&[
+    NO_METHOD,
+    Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, true), COMPARES),
+    Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, true), FILLS),
+    // Without copies of them, as `read_storage` of the Trainer's reader has it.
+    Deviation::instead(
+        Field::MasterWeights,
+        |asked, _| {
+            let plan = asked.plan();
+            asked.shards().first.is_none() && !plan.tuning.freezes() && plan.master_weights != MasterWeights::None
+        },
+        "what nothing shards ms-swift trains in the 16 bits in which it loads it",
+    ),
+]);
+
+const METHOD_FIELDS: [Field; 3] = [Field::Method, Field::Reference, Field::Padding];
+
+/// A teacher has a path, which no plan has, and answers that the model writes an engine of their own.
+const NO_METHOD: Deviation = Deviation::instead(
+    Field::Method,
+    |asked, _| {
+        let method = asked.plan().post_training.method;
+        method.writes() || method.of_teacher() > 0
+    },
+    "its file names models and engines that no plan does",
+)
+.alone();
+
+/// Adapters by LLaMA-Factory's names.
+const FACTORY_ADAPTERS: Codec = Codec::new(
+    &adapters::FIELDS,
+    |_, _| {},
+    |writer| {
+        let modules = writer.plan().tuning.targets.modules().collect::<Vec<_>>().join(",");
+        adapter_lines(writer, [adapters::LLAMA_FACTORY, "quantization_bit"], Line::new("lora_target", modules))
+    },
+)
+.losing(&[NO_FORMAT]);
+
+/// The same by ms-swift's.
+const SWIFT_ADAPTERS: Codec = Codec::new(
+    &adapters::FIELDS,
+    |_, _| {},
+    |writer| {
+        let modules: Vec<&str> = writer.plan().tuning.targets.modules().collect();
+        let mut lines = adapter_lines(writer, ["tuner_type", "quant_bits"], Line::new("target_modules", modules));
+        let quantised = lines.iter().any(|line| line.name == "quant_bits");
+        lines.extend(quantised.then(|| Line::new("quant_method", "bnb")));
+        lines
+    },
+)
+.losing(&[NO_FORMAT]);
+
+const NO_FORMAT: Deviation = Deviation::instead(
+    Field::FrozenFormat,
+    |asked, _| {
+        let tuning = asked.plan().tuning;
+        tuning.freezes() && matches!(tuning.frozen_format(), FrozenFormat::Fp8 | FrozenFormat::Fp32)
+    },
+    "weights have 16 bits, or 8 or 4 of bitsandbytes",
+);
+
+/// What is trained, and of adapters their rank, their matrices and the bits of what they stand beside.
+fn adapter_lines(writer: &mut PlanWriter<'_>, [method, bits]: [&str; 2], targets: Line) -> Vec<Line> {
+    let tuning = writer.plan().tuning;
+    if !tuning.freezes() {
+        return vec![Line::new(method, TrainMethod::Full.word())];
+    }
+    let mut lines = vec![Line::new(method, TrainMethod::Lora.word())];
+    lines.extend(writer.line("lora_rank", Field::LoraRank));
+    lines.push(targets);
+    match tuning.frozen_format() {
+        FrozenFormat::Int8 => lines.push(Line::new(bits, 8)),
+        FrozenFormat::Nf4 => lines.push(Line::new(bits, 4)),
+        FrozenFormat::Bf16 | FrozenFormat::Fp8 | FrozenFormat::Fp32 => {}
+    }
+    lines
+}
+
+/// The lines of LLaMA-Factory's file, which has a switch of its own for layers that are computed again, on unless it is off.
+pub fn write_factory(writer: &mut PlanWriter<'_>) -> Vec<Line> {
+    let mut lines = sharded(trainer::write_beside(writer, FACTORY_KEYS, LAUNCHED), writer);
+    lines.retain(|line| !line.name.ends_with("activation_checkpointing") && line.name != CHECKPOINTING);
+    lines
+}
+
+/// The lines of ms-swift's file, which computes layers again unless it is told not to: under FSDP its section says so alone, which
+/// is one object with its options (`_init_fsdp` of `swift/arguments/sft_args.py`).
+pub fn write_swift(writer: &mut PlanWriter<'_>) -> Vec<Line> {
+    let mut lines = sharded(trainer::write_beside(writer, SWIFT_KEYS, LAUNCHED), writer);
+    if !lines.iter().any(|line| line.name == CHECKPOINTING) {
+        lines.push(Line::new(CHECKPOINTING, false));
+    }
+    for line in lines.iter_mut().filter(|line| line.name.starts_with(trainer::FULLY_SHARDED)) {
+        let name = line.name.replace("fsdp_config.version", "fsdp_config.fsdp_version");
+        line.name = format!("{}.{name}", trainer::FULLY_SHARDED);
+    }
+    lines
+}
+
+/// The same lines with options of FSDP as versions of transformers before 5.17 take them, which wrap layers only where that is said.
+fn sharded(lines: Vec<Line>, writer: &PlanWriter<'_>) -> Vec<Line> {
+    let offload = if writer.plan().offload.state() { " offload" } else { "" };
+    let kept = lines.into_iter().filter(|line| line.name != "fsdp_config.cpu_offload");
+    let options = |line: Line| {
+        let is_switch = line.name == trainer::FULLY_SHARDED;
+        if is_switch { Line::new(trainer::FULLY_SHARDED, format!("full_shard auto_wrap{offload}")) } else { line }
+    };
+    kept.map(options).collect()
+}
+
+const CHECKPOINTING: &str = "gradient_checkpointing";
