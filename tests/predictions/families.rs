@@ -1016,6 +1016,17 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 100,
     },
+    // Models that people fine-tune most.
+    Family {
+        name: "fine-tuned",
+        base: &[H100, DEFAULT, ("sequence", "2048"), ("nodes", "1")],
+        axes: &[
+            ("model", &["qwen2.5-7b", "qwen2.5-14b", "qwen3-4b"]),
+            ("method", &[LEFT, "dpo"]),
+            ("strategy", &["fsdp", "zero1"]),
+        ],
+        take: 12,
+    },
     // Answers that the model writes: the engine, and what of the trainer waits meanwhile.
     Family {
         name: "rollouts",
@@ -1037,6 +1048,7 @@ pub(super) const FAMILIES: &[Family] = &[
             ("cache_format", &[LEFT, "fp8"]),
             ("sleep", &[LEFT, "0", "2"]),
             ("trainer_offload", &[LEFT, "optimizer", "all"]),
+            ("entropy", &[LEFT, "true"]),
             ("strategy", &["fsdp", "zero1"]),
             ("pipeline", &["1", "2"]),
         ],
