@@ -241,7 +241,7 @@ fn distillation_on_own_answers_is_refused_by_key() {
     // Of given answers TRL's script names the teacher, whose shape only the user can say.
     home.write(
         "gkd.sh",
-        "python gkd.py --model_name_or_path /m/x --teacher_model_name_or_path /m/t --lmbda 0 --bf16 true\n",
+        "python gkd.py --model_name_or_path /m/x --teacher_model_name_or_path /m/t --lmbda 0 --bf16 true --per_device_train_batch_size 1\n",
     );
     let asked = home.run("import plan gkd.sh --model qwen3-8b --hardware a100-80gb-dgx --devices 1");
     assert_contains(&asked.stderr, &["--teacher_model_name_or_path", "say it with --teacher"]);

@@ -2,7 +2,9 @@
 //!
 //! Not for what any tool makes of it.
 
-use shardscope_engine::plan::{Accumulation, Extent, FrozenEnds, FrozenFormat, GlobalBatch, Plan, Precision};
+use shardscope_engine::plan::{
+    Accumulation, BesideModel, Extent, FrozenEnds, FrozenFormat, GlobalBatch, Plan, Precision,
+};
 use shardscope_engine::plan::{Reduction, Sharded, TrainMethod};
 use shardscope_engine::scenario::{Checked, Field, Layout, Value};
 
@@ -139,6 +141,7 @@ fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
             return Some(if four_bits { TrainMethod::Qlora } else { TrainMethod::Lora }.into());
         }
         Field::FrozenEnds if job.model.frozen_layers == 0 && plan.tuning.ends == Some(FrozenEnds::None) => return None,
+        Field::Reference if plan.reference() == usual_reference(plan) => return None,
         Field::Schedule if layout.pipeline > 1 => return Some(plan.effective_schedule().into()),
         Field::Reshard => return (layout.weights > 1).then(|| sharding.reshard_after_forward.into()),
         // What is quantised travels only where it is sharded.
@@ -156,6 +159,11 @@ fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
     // all the same, or is noted by the tool that cannot say it.
     let stated = STATED.contains(&field) || field.usual() != Some(&value);
     (stated && (field == Field::Offload || field.idle_in(plan).is_none())).then_some(value)
+}
+
+/// What a method compares with where nobody says otherwise: a copy, or beside adapters the frozen weights.
+fn usual_reference(plan: &Plan) -> BesideModel {
+    if plan.tuning.freezes() { BesideModel::AdaptersOff } else { BesideModel::Resident }
 }
 
 /// How the state is sharded: from which part on, and over how many ranks.

@@ -1,8 +1,9 @@
 //! How tools say the way in which the loss is computed. Not for which stack computes it how.
 
-use shardscope_engine::plan::{LossFormat, LossKind};
+use shardscope_engine::plan::{LossFormat, LossKind, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::asked::AskedPlan;
 use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
@@ -40,6 +41,7 @@ pub(super) const TRL: Codec = Codec::new(
     },
     |writer| {
         let word = match writer.plan().loss {
+            _ if is_of_answers(writer.asked) => None,
             LossKind::Chunked => Some(CHUNKED),
             LossKind::Whole => Some(WHOLE),
             _ => None,
@@ -69,7 +71,29 @@ pub(super) const TRL: Codec = Codec::new(
         },
         "TRL multiplies in fp32 in chunks, and else in 16 bits before a loss in fp32",
     ),
+    Deviation::instead(
+        Field::Loss,
+        |asked, _| is_of_answers(asked) && asked.plan().loss != LossKind::Stack,
+        OF_ANSWERS,
+    ),
+    Deviation::instead(
+        Field::LossChunk,
+        |asked, _| is_of_answers(asked) && asked.plan().loss_chunk.is_some(),
+        OF_ANSWERS,
+    ),
+    Deviation::instead(
+        Field::LossFormat,
+        |asked, _| is_of_answers(asked) && asked.plan().loss_format.is_some(),
+        OF_ANSWERS,
+    ),
 ]);
+
+/// Whether the loss is of a method after pre-training, whose `loss_type` is another one (`trl/trainer/dpo_config.py`).
+fn is_of_answers(asked: &AskedPlan<'_>) -> bool {
+    asked.plan().post_training.method != PostMethod::Sft
+}
+
+const OF_ANSWERS: &str = "TRL has it for SFT alone";
 
 const LOSS_TYPE: &str = "loss_type";
 const CHUNKED: &str = "chunked_nll";

@@ -126,7 +126,10 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
         }
     }
     // A file of TRL's leaves the method to the command that it is given to.
-    let given = || draft.value(Field::Method).and_then(Value::get).map(|method| (method, METHOD.to_owned()));
+    let given = || {
+        let method = draft.value(Field::Method).and_then(Value::get).filter(|method| *method != PostMethod::Sft);
+        method.map(|method| (method, METHOD.to_owned()))
+    };
     let Some((method, place)) = method.or_else(given) else { return table::read(ALONE, settings, draft) };
     let method = without_reference(method, settings);
     draft.take(Field::Method, method, &place);

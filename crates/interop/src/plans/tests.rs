@@ -77,7 +77,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["", "", "1", "2"]),
     );
     let methods = (
-        one_of(&["sft", "dpo", "dpo", "kto", "orpo", "reward", "grpo"]),
+        one_of(&["sft", "dpo", "dpo", "kto", "orpo", "reward"]),
         one_of(&["resident", "precomputed", "host", "adapters-off", "none"]),
         one_of(&["longest", "packed", "fixed"]),
     );
