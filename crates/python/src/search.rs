@@ -105,7 +105,7 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSe
         Field::from_flag(&flag).ok_or_else(|| wrong(py, format!("'{word}' is no field of a scenario")))
     };
     let of_lengths = wishes.objective == SEQUENCE;
-    let sought = if of_lengths { "throughput" } else { &wishes.objective };
+    let sought = if of_lengths { "throughput" } else { wishes.objective.as_str() };
     let objective = Objective::ALL.iter().find(|(word, _)| *word == sought).map(|(_, objective)| *objective);
     let objective = objective.ok_or_else(|| {
         let words = Objective::ALL.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");

@@ -70,7 +70,6 @@ pub(super) fn read(
     plan.context_kind = chosen(row, "cp_kind", plan.context_kind)?;
     plan.attention_kernel = chosen(row, "attention_kernel", plan.attention_kernel)?;
     plan.loss = chosen(row, "loss", plan.loss)?;
-    plan.offload = chosen(row, "offload", plan.offload)?;
     plan.loss_chunk = row.count("loss_chunk")?;
     plan.loss_format = match row.text("loss_format") {
         "" => None,
