@@ -2,14 +2,14 @@
 //! LLaMA-Factory's YAML and ms-swift's. Not for how they are read, which is the Trainer's ([`super::trainer`]).
 
 use shardscope_engine::plan::{BesideModel, FrozenFormat, MasterWeights, Padding, PostMethod, Recompute, TrainMethod};
-use shardscope_engine::scenario::{Field, Value};
+use shardscope_engine::scenario::Field;
 
 use super::adapters;
 use super::deviation::Deviation;
 use super::frozen;
 use super::lacks::ToolTable;
 use super::post_training::{self, AHEAD, COMPARES, FILLS, STAGE};
-use super::table::{Codec, ToolKey, codec, left_to, number, words};
+use super::table::{Codec, ToolKey, codec, left_to};
 use super::trainer;
 use super::writer::{Line, PlanWriter};
 
@@ -37,23 +37,12 @@ const FACTORY_KEYS: &[ToolKey] = &[
     codec(&trainer::REDUCTION),
     codec(&FACTORY_STAGE),
     codec(&FACTORY_ADAPTERS),
-    number("cutoff_len", Field::Sequence),
-    words(
-        "disable_gradient_checkpointing",
-        Field::Recompute,
-        &[("true", Value::Recompute(Recompute::None)), ("false", Value::Recompute(Recompute::Full))],
-    ),
     left_to(frozen::SCRIPT, &frozen::FIELDS),
 ];
 
 /// ms-swift's own keys (`swift/arguments` of its repository).
-const SWIFT_KEYS: &[ToolKey] = &[
-    codec(&trainer::REDUCTION),
-    codec(&SWIFT_TYPE),
-    codec(&SWIFT_ADAPTERS),
-    number("max_length", Field::Sequence),
-    left_to(frozen::SCRIPT, &frozen::FIELDS),
-];
+const SWIFT_KEYS: &[ToolKey] =
+    &[codec(&trainer::REDUCTION), codec(&SWIFT_TYPE), codec(&SWIFT_ADAPTERS), left_to(frozen::SCRIPT, &frozen::FIELDS)];
 
 /// What stands beside their files.
 const LAUNCHED: &[ToolKey] = &[
@@ -75,7 +64,12 @@ const FACTORY_STAGE: Codec = Codec::new(
         };
         post_training::leave_padding(writer);
         let loss = loss.map(|loss| Line::new("pref_loss", loss));
-        [Line::new(STAGE, stage), Line::new("do_train", true)].into_iter().chain(loss).collect()
+        let whole = [Recompute::None, Recompute::Full].contains(&writer.plan().recompute);
+        let kept = writer.plan().recompute == Recompute::None;
+        let kept = whole.then(|| Line::new("disable_gradient_checkpointing", kept));
+        let length = writer.line("cutoff_len", Field::Sequence);
+        let lines = [Line::new(STAGE, stage), Line::new("do_train", true)].into_iter();
+        lines.chain(loss).chain(length).chain(kept).collect()
     },
 )
 .losing(&[
@@ -95,12 +89,13 @@ const SWIFT_TYPE: Codec = Codec::new(
         let word = match method {
             PostMethod::Dpo | PostMethod::Orpo | PostMethod::Kto => method.word(),
             PostMethod::Reward => "rm",
-            _ => return Vec::new(),
+            _ => return writer.line(LENGTH, Field::Sequence).into_iter().collect(),
         };
         let packed = plan.padding() == Padding::Packed && method.sequences() > 1;
         let packed = packed.then(|| Line::new("packing", true));
         let ahead = (plan.reference() == BesideModel::Precomputed).then(|| Line::new(AHEAD, true));
-        std::iter::once(Line::new("rlhf_type", word)).chain(packed).chain(ahead).collect()
+        let length = writer.line(LENGTH, Field::Sequence);
+        std::iter::once(Line::new("rlhf_type", word)).chain(packed).chain(ahead).chain(length).collect()
     },
 )
 .losing(&[
@@ -214,4 +209,5 @@ fn sharded(lines: Vec<Line>, writer: &PlanWriter<'_>) -> Vec<Line> {
     kept.map(options).collect()
 }
 
+const LENGTH: &str = "max_length";
 const CHECKPOINTING: &str = "gradient_checkpointing";
