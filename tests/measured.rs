@@ -80,10 +80,9 @@ fn steps_of_one_device_are_predicted() {
 }
 
 /// Runs that their machines held and that predictions refuse: how their ids begin, by how many GiB at most, and why.
-const REFUSED: [(&str, f64, &str); 7] = [
+const REFUSED: [(&str, f64, &str); 6] = [
     ("bs176-", 0.5, "79.75 GiB predicted, of which an allocator sees 79.25: 0.6 % too much"),
     ("nemo-24", 1.0, "340 billion parameters, of which the source does not say what is recomputed: read as nothing"),
-    ("dgxc-maxtext-70b-fp8", 7.2, "MaxText computes products of its own choice again: read as a share of the layers"),
     ("fms-ed74fd5-70B-H100", 42.7, "'selective' of a 70B may be of more layers than the half that the stack takes"),
     ("dsaz-", 89.9, "ZeRO-3 may have kept state on the host, of which the source says nothing"),
     ("kwai-", 37.4, "a part of the activations was on the host, which a plan cannot say"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use shardscope_engine::cost::{Factors, Parameters, Piece};
 use shardscope_engine::evaluate::{Summary, Workspace, summary};
-use shardscope_engine::plan::{Accumulation, Ema, Offload, Optimizer, PostTraining};
+use shardscope_engine::plan::{Accumulation, Ema, HostModules, Offload, Optimizer, PostTraining};
 use shardscope_engine::program::{ModelState, Program};
 use shardscope_engine::scenario::Scenario;
 
@@ -111,8 +111,9 @@ proptest! {
     #[test]
     fn an_average_is_on_the_device_or_on_the_host(mut scenario in any_scenario()) {
         scenario.plan.offload = Offload::None;
-        // The host may hold a model beside too.
+        // The host may hold a model beside, or inputs of modules, too.
         scenario.plan.post_training = PostTraining::default();
+        scenario.plan.offload_modules = HostModules::NONE;
         let mut placed = |ema: Ema| {
             scenario.plan.ema = ema;
             states(&scenario)

@@ -486,7 +486,8 @@ fn keeps_no_more(away: &Run, home: &Run) -> Verdict {
 }
 
 fn is_at_home(run: &Run) -> bool {
-    run.scenario.plan.offload == Offload::None
+    let plan = &run.scenario.plan;
+    plan.offload == Offload::None && plan.offload_modules.is_empty()
 }
 
 /// No stages, which are balanced anew where layers cost something else; and what layers keep is on the device, where a layer that

@@ -108,7 +108,7 @@ pub struct Stack {
     #[serde(default)]
     pub frees_gradients: bool,
     /// Whether all micro-batches pass a model beside the trained one ahead of the step, rather than each between its forward and
-    /// its backward (NVIDIA-NeMo/RL, `nemo_rl/algorithms/dpo.py`, and ms-swift's `megatron rlhf`).
+    /// its backward (NVIDIA-NeMo/RL, `nemo_rl/algorithms/dpo.py`).
     #[serde(default)]
     pub passes_beside_ahead: bool,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.

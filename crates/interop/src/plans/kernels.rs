@@ -36,22 +36,24 @@ const LIGER: [&str; 3] = ["use_liger_kernel", "enable_liger_kernel", "use_liger"
 const LIGER_KERNELS: &str = "liger_kernel_config.";
 
 /// Reads the switch of an MLP in tiles, and how many tiles there are: axolotl's, which takes as many tokens a tile as the model has
-/// channels where it is not told (src/axolotl/monkeypatch/tiled_mlp/patch.py), and ms-swift's, which then takes four tiles
-/// (swift/plugin/tiled_mlp.py).
+/// channels where it is not told (`src/axolotl/monkeypatch/tiled_mlp/patch.py`), and ms-swift's, which then takes four tiles
+/// (`swift/plugin/tiled_mlp.py`).
 pub(super) fn read_tiles(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let count = settings.take("tiled_mlp_num_shards");
-    for name in ["tiled_mlp", OF_SWIFT] {
+    let count = settings.take(TILES);
+    for name in ["tiled_mlp", TILES_OF_SWIFT] {
         match (settings.take(name), &count) {
             (Some(switch), _) if OFF.contains(&switch.text.as_str()) => draft.report.ignore(&switch.place, "it is off"),
             (Some(_), Some(count)) => draft.read(Field::MlpTiles, &count.text, &count.place),
-            (Some(switch), None) if name == OF_SWIFT => draft.take(Field::MlpTiles, 4_u32, &switch.place),
+            (Some(switch), None) if name == TILES_OF_SWIFT => draft.take(Field::MlpTiles, 4_u32, &switch.place),
             (Some(switch), None) => draft.tiled = Some(switch.place),
             (None, _) => {}
         }
     }
 }
 
-const OF_SWIFT: &str = "use_tiled_mlp";
+/// How many tiles the MLP has, and ms-swift's switch of them.
+pub(super) const TILES: &str = "tiled_mlp_num_shards";
+pub(super) const TILES_OF_SWIFT: &str = "use_tiled_mlp";
 
 /// Reads Liger's kernels. That of the loss is a plan's; those of norms, activations and positions keep less and take less
 /// time, which no stack of these tools knows: they stay with the plan as what may change its figures.

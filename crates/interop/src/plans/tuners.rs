@@ -7,6 +7,7 @@ use shardscope_engine::scenario::Field;
 use super::adapters;
 use super::deviation::Deviation;
 use super::frozen;
+use super::kernels;
 use super::lacks::ToolTable;
 use super::post_training::{self, AHEAD, COMPARES, FILLS, STAGE};
 use super::table::{Codec, ToolKey, codec, left_to};
@@ -41,8 +42,13 @@ const FACTORY_KEYS: &[ToolKey] = &[
 ];
 
 /// ms-swift's own keys (`swift/arguments` of its repository).
-const SWIFT_KEYS: &[ToolKey] =
-    &[codec(&trainer::REDUCTION), codec(&SWIFT_TYPE), codec(&SWIFT_ADAPTERS), left_to(frozen::SCRIPT, &frozen::FIELDS)];
+const SWIFT_KEYS: &[ToolKey] = &[
+    codec(&trainer::REDUCTION),
+    codec(&SWIFT_TYPE),
+    codec(&SWIFT_ADAPTERS),
+    codec(&SWIFT_TILES),
+    left_to(frozen::SCRIPT, &frozen::FIELDS),
+];
 
 /// What stands beside their files.
 const LAUNCHED: &[ToolKey] = &[
@@ -112,6 +118,19 @@ const SWIFT_TYPE: Codec = Codec::new(
         "what nothing shards ms-swift trains in the 16 bits in which it loads it",
     ),
 ]);
+
+/// ms-swift's MLP in tiles.
+const SWIFT_TILES: Codec = Codec::new(
+    &[Field::MlpTiles],
+    |_, _| {},
+    |writer| {
+        if writer.plan().mlp_tiles == 1 {
+            return Vec::new();
+        }
+        let count = writer.line(kernels::TILES, Field::MlpTiles);
+        std::iter::once(Line::new(kernels::TILES_OF_SWIFT, true)).chain(count).collect()
+    },
+);
 
 const METHOD_FIELDS: [Field; 3] = [Field::Method, Field::Reference, Field::Padding];
 
