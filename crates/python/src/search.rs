@@ -1,5 +1,4 @@
-//! The search over whole plans, as an iterator of plans each of which is better than the last, and that for the longest sequence,
-//! whose plans are each of a longer one.
+//! The search over whole plans, as an iterator of plans each of which is better than the last.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +10,6 @@ use shardscope_engine::scenario::{self as engine, Field};
 use shardscope_engine::search::plans::{
     Allowed, EvaluatedPlan, Launchers, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchSpace,
 };
-use shardscope_engine::search::sequences::{ContextLength, SequenceAnswer, SequenceSearch};
 use shardscope_engine::search::{Cancel, Evaluator};
 use shardscope_engine::units::Seconds;
 use shardscope_interop::runs_in::{self, Launcher};
@@ -33,34 +31,8 @@ pub(crate) struct PySearch {
 struct Running {
     /// Plans as they are found; nothing more when the search has ended.
     found: Receiver<engine::Scenario>,
-    thread: Option<JoinHandle<Ended>>,
-    answer: Option<Ended>,
-}
-
-/// What a search has, once it has ended.
-#[derive(Default)]
-struct Ended {
-    plans: Vec<engine::Scenario>,
-    beyond: Vec<engine::Scenario>,
-    lengths: Vec<ContextLength>,
-    too_long: Option<u32>,
-    exact: bool,
-}
-
-impl From<PlanSearchAnswer> for Ended {
-    fn from(answer: PlanSearchAnswer) -> Self {
-        let scenarios = |plans: Vec<EvaluatedPlan>| plans.into_iter().map(|plan| plan.scenario).collect();
-        let PlanSearchAnswer { plans, beyond, exact, .. } = answer;
-        Self { plans: scenarios(plans), beyond: scenarios(beyond), exact, ..Self::default() }
-    }
-}
-
-impl From<SequenceAnswer> for Ended {
-    fn from(answer: SequenceAnswer) -> Self {
-        let plans = answer.longest().map(|longest| longest.found.scenario.clone()).into_iter().collect();
-        let SequenceAnswer { lengths, too_long, exact, .. } = answer;
-        Self { plans, lengths, too_long, exact, ..Self::default() }
-    }
+    thread: Option<JoinHandle<PlanSearchAnswer>>,
+    answer: Option<PlanSearchAnswer>,
 }
 
 /// What a search asks beside its scenario.
@@ -83,16 +55,8 @@ pub(crate) struct Wishes {
     #[pyo3(item)]
     any_plan: bool,
     #[pyo3(item)]
-    tokens_per_s_min: Option<f64>,
-    #[pyo3(item)]
-    top: Option<usize>,
+    top: usize,
 }
-
-/// The word for the search that seeks the longest sequence.
-const SEQUENCE: &str = "sequence";
-
-/// Plans that are kept where nobody says how many.
-const TOP: usize = 10;
 
 /// What plans may do that they do not by themselves.
 const ALLOWED: [&str; 3] = ["quantised", "offload", "fp8"];
@@ -104,30 +68,18 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSe
         let flag = word.replace('_', "-");
         Field::from_flag(&flag).ok_or_else(|| wrong(py, format!("'{word}' is no field of a scenario")))
     };
-    let of_lengths = wishes.objective == SEQUENCE;
-    let sought = if of_lengths { "throughput" } else { wishes.objective.as_str() };
-    let objective = Objective::ALL.iter().find(|(word, _)| *word == sought).map(|(_, objective)| *objective);
+    let objective = Objective::ALL.iter().find(|(word, _)| *word == wishes.objective).map(|(_, objective)| *objective);
     let objective = objective.ok_or_else(|| {
         let words = Objective::ALL.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        wrong(py, format!("'{sought}' is no objective; choose one of {words}, {SEQUENCE}"))
+        wrong(py, format!("'{}' is no objective; choose one of {words}", wishes.objective))
     })?;
-    if of_lengths && wishes.top.is_some() {
-        return Err(wrong(py, "each length has one best plan; leave top out, or choose the objective 'throughput'"));
-    }
-    if !of_lengths && wishes.tokens_per_s_min.is_some() {
-        return Err(wrong(py, "tokens_per_s_min holds for lengths of a sequence; choose the objective 'sequence'"));
-    }
     let mut space = SearchSpace::of_stack(wishes.any_plan);
     of.given.iter().for_each(|field| space.fix(*field));
     for word in &wishes.fix {
         space.fix(field(word)?);
     }
     for axis in &wishes.over {
-        let axis = of.axis(py, axis)?;
-        if of_lengths && axis.field == Field::Sequence {
-            return Err(wrong(py, "the objective 'sequence' tries lengths itself; leave seq out of over"));
-        }
-        space.vary(axis);
+        space.vary(of.axis(py, axis)?);
     }
     if let Some(word) = wishes.allow.iter().find(|word| !ALLOWED.contains(&word.as_str())) {
         return Err(wrong(py, format!("'{word}' cannot be allowed; choose of {}", ALLOWED.join(", "))));
@@ -148,49 +100,37 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSe
             .ok_or_else(|| wrong(py, "a deadline needs to know how many tokens are trained; give tokens='300B'"))?;
         limits = limits.within(Seconds::DAY * days, tokens);
     }
-    if let Some(least) = wishes.tokens_per_s_min {
-        limits.per_token = limits.per_token.min(1.0 / least);
-    }
     let launcher = wishes.runs_in.as_deref().filter(|word| *word != "any").map(|word| {
         let words = || Launcher::all().iter().map(Launcher::word).collect::<Vec<_>>().join(", ");
         Launcher::named(word).ok_or_else(|| wrong(py, format!("'{word}' is no launcher; choose one of {}", words())))
     });
     let launcher = launcher.transpose()?;
     let launchers = if wishes.any_plan { Launchers::default() } else { runs_in::searched(launcher) };
-    let search = PlanSearch::new(base, space, objective, limits, wishes.top.unwrap_or(TOP));
+    let search = PlanSearch::new(base, space, objective, limits, wishes.top);
     Ok(PlanSearch { launchers, launched_only: launcher.is_some(), ..search })
 }
 
 /// Begins a search.
 #[pyfunction]
 pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> PyResult<PySearch> {
-    let (search, of_lengths) = (question(py, of, &wishes)?, wishes.objective == SEQUENCE);
+    let search = question(py, of, &wishes)?;
     let (cancel, pool) = (Cancel::default(), pool(py)?);
     let (send, found) = channel();
     let thread = thread::spawn({
         let cancel = cancel.clone();
         move || {
             let mut best = None::<engine::Scenario>;
-            let mut tell = |plan: Option<&EvaluatedPlan>| {
-                let Some(EvaluatedPlan { scenario, .. }) = plan else { return };
+            let mut tell = |so_far: &PlanSearchAnswer| {
+                let Some(EvaluatedPlan { scenario, .. }) = so_far.plans.first() else { return };
                 if best.as_ref() != Some(scenario) {
                     best = Some(scenario.clone());
                     // Whoever asked may be gone.
                     let _ = send.send(scenario.clone());
                 }
             };
-            let evaluator = Evaluator::new(pool, &cancel);
-            if of_lengths {
-                let longest = |answer: &SequenceAnswer| answer.longest().map(|longest| longest.found.clone());
-                let search = SequenceSearch { plans: search };
-                let answer = search.run(&evaluator, &mut |so_far| tell(longest(so_far).as_ref()));
-                tell(longest(&answer).as_ref());
-                answer.into()
-            } else {
-                let answer = search.run(&evaluator, &mut |so_far| tell(so_far.plans.first()));
-                tell(answer.plans.first());
-                answer.into()
-            }
+            let answer = search.run(&Evaluator::new(pool, &cancel), &mut tell);
+            tell(&answer);
+            answer
         }
     });
     let running = Mutex::new(Running { found, thread: Some(thread), answer: None });
@@ -227,33 +167,15 @@ impl PySearch {
     /// The best plans, best first, so many as were asked for; waits for the end of the search.
     fn plans(&self, py: Python<'_>) -> PyResult<Vec<PyScenario>> {
         self.wait(py)?;
-        let plans: Vec<_> = self.answer(|answer| answer.plans.clone());
+        let plans: Vec<_> = self.answer(|answer| answer.plans.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
     }
 
     /// Better plans than the first, which no launcher takes; waits for the end of the search.
     fn beyond(&self, py: Python<'_>) -> PyResult<Vec<PyScenario>> {
         self.wait(py)?;
-        let plans: Vec<_> = self.answer(|answer| answer.beyond.clone());
+        let plans: Vec<_> = self.answer(|answer| answer.beyond.iter().map(|plan| plan.scenario.clone()).collect());
         plans.iter().map(|plan| self.base.found(py, plan)).collect()
-    }
-
-    /// Of the objective `sequence` the best plan of each length, the shortest first, with what it cannot do without; waits for the
-    /// end of the search.
-    fn lengths(&self, py: Python<'_>) -> PyResult<Vec<(u32, PyScenario, Vec<&'static str>)>> {
-        self.wait(py)?;
-        let lengths = self.answer(|answer| answer.lengths.clone());
-        let row = |length: &ContextLength| {
-            let needs = length.needs.iter().map(|field| field.spec().flag).collect();
-            Ok((length.sequence, self.base.found(py, &length.found.scenario)?, needs))
-        };
-        lengths.iter().map(row).collect()
-    }
-
-    /// The shortest length that was found not to fit; waits for the end of the search.
-    fn too_long(&self, py: Python<'_>) -> PyResult<Option<u32>> {
-        self.wait(py)?;
-        Ok(self.answer(|answer| answer.too_long))
     }
 
     /// Whether every plan was looked at; waits for the end of the search.
@@ -287,7 +209,7 @@ impl PySearch {
         });
     }
 
-    fn answer<T: Default>(&self, of: impl FnOnce(&Ended) -> T) -> T {
+    fn answer<T: Default>(&self, of: impl FnOnce(&PlanSearchAnswer) -> T) -> T {
         self.running().answer.as_ref().map(of).unwrap_or_default()
     }
 }

@@ -28,7 +28,6 @@ __all__ = [
     "Evaluation",
     "Export",
     "Fit",
-    "Length",
     "Problem",
     "Scenario",
     "Search",
@@ -154,22 +153,10 @@ def _axis(field: str, values: Values) -> str:
     return f"{field.replace('_', '-')}={said}"
 
 
-class Length(typing.NamedTuple):
-    """The fastest plan of a sequence that fits."""
-
-    sequence: int
-    """Tokens of the sequence."""
-    scenario: Scenario
-    """The plan."""
-    needs: list[str]
-    """Fields that the plan cannot do without: for their usual values nothing of this length fits, whatever else it does."""
-
-
 class Search:
     """A search over whole plans: an iterator of scenarios, each better than all before it.
 
-    It ends when no plan can be better. `plans` has the best ones then; `stop()` ends it early. With the objective `sequence` each
-    scenario is the best of a longer sequence, and `lengths` has them all.
+    It ends when no plan can be better. `plans` has the best ones then; `stop()` ends it early.
     """
 
     def __init__(self, native: _native.Search) -> None:
@@ -196,16 +183,6 @@ class Search:
         return self._native.beyond()
 
     @property
-    def lengths(self) -> list[Length]:
-        """Of the objective `sequence` the best plan at each length, the shortest first; waits for the end."""
-        return [Length(*found) for found in self._native.lengths()]
-
-    @property
-    def too_long(self) -> typing.Optional[int]:
-        """The shortest length that does not fit; waits for the end."""
-        return self._native.too_long()
-
-    @property
     def exact(self) -> bool:
         """Whether no plan of the grid is better; waits for the end."""
         return self._native.exact()
@@ -222,12 +199,11 @@ def search(
     deadline_days: typing.Optional[float] = None,
     runs_in: typing.Optional[str] = None,
     any_plan: bool = False,
-    tokens_per_s_min: typing.Optional[float] = None,
-    top: typing.Optional[int] = None,
+    top: int = 10,
 ) -> Search:
-    """Searches the best plans at the scenario's global batch, in a thread of its own; ten of them unless `top` says how many.
+    """Searches the best plans at the scenario's global batch, in a thread of its own.
 
-    The objective `sequence` seeks the longest sequence that fits, if need be at `tokens_per_s_min`. Fields that the scenario's keywords said are held, and those of `fix`; fields of `over` take the values given there. `allow`
+    Fields that the scenario's keywords said are held, and those of `fix`; fields of `over` take the values given there. `allow`
     names what a plan may do beside: `quantised`, `offload`, `fp8`. `runs_in` holds plans to a launcher, `any_plan` to none.
     """
     wishes = {
@@ -239,7 +215,6 @@ def search(
         "deadline_days": deadline_days,
         "runs_in": runs_in,
         "any_plan": any_plan,
-        "tokens_per_s_min": tokens_per_s_min,
         "top": top,
     }
     return Search(_native.search(scenario, wishes))
