@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,9 @@ import shardscope
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("SHARDSCOPE", "shardscope")
 TOP = ("cluster", "stack", "model", "strategy")
+# The fields of a scenario's table `[post_training]`, by the engine's table of fields.
+FIELDS = ROOT / "crates/engine/src/scenario/field/table.rs"
+AFTER = set(re.findall(r'"post_training\.(\w+)"', FIELDS.read_text(encoding="utf-8")))
 
 
 def value(text: str) -> typing.Any:
@@ -36,8 +40,9 @@ def value(text: str) -> typing.Any:
 def scenario_of(name: str) -> dict:
     settings = dict(word.split("=", 1) for word in name.split()[1:])
     top = {key: text for key, text in settings.items() if key in TOP}
-    plan = {key: value(text) for key, text in settings.items() if key not in TOP}
-    return {"format": 1, **top, "plan": plan}
+    plan = {key: value(text) for key, text in settings.items() if key not in TOP and key not in AFTER}
+    after = {key: value(text) for key, text in settings.items() if key in AFTER}
+    return {"format": 1, **top, "plan": plan, **({"post_training": after} if after else {})}
 
 
 def printed(*words: str) -> str:
