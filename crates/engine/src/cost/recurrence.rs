@@ -75,20 +75,20 @@ impl Rates<'_> {
     /// (`a2a_cp_to_hp` in `megatron/core/ssm/gated_delta_net/gdn.py`). Backward sends as much.
     pub(crate) fn heads_exchange(&self, mixer: Mixer, layout: &Layout) -> Transfer {
         let Model { mamba, delta_net, .. } = *self.scenario.model;
-        let widths = match (mixer, mamba, delta_net) {
-            (Mixer::Mamba, Some(mamba), _) => {
-                let [inputs, states] = [mamba.width(), mamba.group_width()];
-                vec![inputs, inputs, states, states, mamba.heads.into(), inputs]
-            }
-            (Mixer::DeltaNet, _, Some(net)) => vec![net.projected(), net.value_width()],
-            _ => Vec::new(),
-        };
         let (format, group) = (self.scenario.plan.precision.storage(), layout.context_group());
-        let exchange = |width: u64| {
-            let elements = self.tokens() * (width as f64 / f64::from(layout.tensor));
+        let exchange = |width: &u64| {
+            let elements = self.tokens() * (*width as f64 / f64::from(layout.tensor));
             self.all_to_all(Payload::plain(elements, format), group, false)
         };
-        widths.into_iter().map(exchange).fold(Transfer::default(), Transfer::add)
+        let in_turn = |widths: &[u64]| widths.iter().map(exchange).fold(Transfer::default(), Transfer::add);
+        match (mixer, mamba, delta_net) {
+            (Mixer::Mamba, Some(mamba), _) => {
+                let [inputs, states] = [mamba.width(), mamba.group_width()];
+                in_turn(&[inputs, inputs, states, states, mamba.heads.into(), inputs])
+            }
+            (Mixer::DeltaNet, _, Some(net)) => in_turn(&[net.projected(), net.value_width()]),
+            _ => Transfer::default(),
+        }
     }
 
     /// Flop and bytes of such a mixer for so many sequences on a rank; tensor and context ranks share its heads.

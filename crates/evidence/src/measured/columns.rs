@@ -94,7 +94,7 @@ const COLUMNS: &[Column] = &[
     ),
     Column("moments", "", "fp32 or bf16: how the optimizer keeps its moments; blank: fp32"),
     Column("tp_overlap", "", "yes where tensor ranks' collectives ran beside products; blank: as the notes say"),
-    Column("adapters", "", "lora or qlora, where `method` says what else was trained for; blank: as `method` says"),
+    Column("adapters", "", "lora or qlora, where `method` names another method; blank: as `method` says"),
     Column("reserved_mem_gb", "", "GiB that the allocator held; counts where metric_peak_mem_gb is blank"),
     Column("who", "", "the organisation that ran it: its rows are left out of a fit together; blank: the table's name"),
     Column("fp_recipe", "", "fp8-delayed, fp8-current, fp8-block, mxfp8 or nvfp4; blank: as `precision` says"),
