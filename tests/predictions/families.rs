@@ -1016,6 +1016,22 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 100,
     },
+    // Logits of answers alone, beside how many there are and how their loss is computed.
+    Family {
+        name: "logits of answers",
+        base: &[H100, DEFAULT, ("model", "llama-3.1-8b"), ("sequence", "4096"), ("nodes", "1")],
+        axes: &[
+            ("logits", &["completions", "all"]),
+            ("response_max", &["512", "1024", "3072"]),
+            ("method", &["dpo", "kto", "sft", "grpo"]),
+            ("loss", &[LEFT, "whole", "chunked"]),
+            ("strategy", &["fsdp", "zero1"]),
+            ("tensor", &["1", "2"]),
+            ("pipeline", &["1", "2"]),
+            ("micro_batch", &["1", "2"]),
+        ],
+        take: 60,
+    },
     // Models that people fine-tune most.
     Family {
         name: "fine-tuned",

@@ -48,7 +48,7 @@ pub use device_time::PassTimes;
 pub use engine::EngineMemory;
 pub use experts::ExpertTransfers;
 pub(crate) use flop::layers_flop;
-pub use flop::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop};
+pub use flop::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop, unmet_logits_flop};
 pub use host::{DriveRates, SwappedBytes};
 pub use kept::{Home, KeptOf, KeptPart, StatePart};
 pub use kernel::Kernel;

@@ -32,7 +32,7 @@ pub use loss::{KeptOfChunk, LossChunk, LossFormat, LossKind};
 pub use modules::{HostModule, HostModules, Module, ModuleSet, NamedModule, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
 pub use post_training::{
-    BesideModel, OtherModel, Padding, PostMethod, PostTraining, RolloutLayout, Rollouts, TrainerOffload,
+    BesideModel, Logits, OtherModel, Padding, PostMethod, PostTraining, RolloutLayout, Rollouts, TrainerOffload,
 };
 pub use precision::{Block, NumberFormat, Precision};
 pub use schedule::Schedule;
@@ -428,6 +428,15 @@ impl Plan {
     /// Tokens of the sequences that pass for each one of a micro-batch.
     pub fn tokens_each(&self) -> f64 {
         f64::from(self.sequence) * f64::from(self.sequences_each())
+    }
+
+    /// Tokens of a sequence that have logits: all, or as many as the longest answer has.
+    pub fn tokens_with_logits(&self) -> u32 {
+        let answer = match self.post_training.logits {
+            Logits::All => None,
+            Logits::Completions => self.post_training.response_max,
+        };
+        answer.unwrap_or(self.sequence)
     }
 
     /// The model against which the method compares: the usual one is a copy, or the frozen weights beside adapters.

@@ -112,11 +112,12 @@ impl TokenArithmetic {
     /// A scenario's, counted as its plan says.
     fn new(scenario: &Scenario) -> Self {
         let Scenario { model, plan, .. } = scenario;
+        let unmet = scenario.unmet_logits();
         Self {
-            counted: scenario.counted_parameters() as f64,
+            counted: scenario.counted_parameters() as f64 - unmet,
             attended: scenario.counted_attention(),
-            computed: model.matrix_parameters() as f64,
-            once: model.logits_weights() as f64,
+            computed: model.matrix_parameters() as f64 - unmet,
+            once: model.logits_weights() as f64 - unmet,
             width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.all_layers()),
             square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
             family: false,

@@ -38,10 +38,12 @@ impl TokenFlop {
         let logits = logits_again(scenario) + tiled_again(scenario);
         let unneeded = executed.mixers + executed.recomputed + Flop::new(weights);
         let [beside, executed_beside] = passed_beside(scenario);
+        let unmet = unmet_logits_flop(scenario);
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
                 + adapters_flop(scenario)
-                - saved,
+                - saved
+                - unmet,
             recomputed: recomputed(scenario, attended, model.recurrence_flop()) - again + logits,
             beside,
             executed: executed_beside
@@ -50,7 +52,8 @@ impl TokenFlop {
                 + indexer_flop(model, plan.sequence)
                 + recomputed(scenario, square, chunked_flop(model))
                 + logits
-                - unneeded,
+                - unneeded
+                - unmet,
         }
     }
 }
@@ -61,7 +64,13 @@ fn logits_again(scenario: &Scenario) -> Flop {
     if !scenario.repeats_logits() {
         return Flop::ZERO;
     }
-    Flop::new(2.0 * f64::from(model.vocab) * f64::from(model.hidden) * f64::from(1 + model.mtp_layers))
+    let met = model.logits_weights() as f64 * f64::from(1 + model.mtp_layers) - scenario.unmet_logits();
+    Flop::new(2.0 * met)
+}
+
+/// Flop of a token, forward and backward, in logits that tokens of prompts lack, in the mean.
+pub fn unmet_logits_flop(scenario: &Scenario) -> Flop {
+    Flop::new(scenario.differentiated_logits().flop_per_weight() * scenario.unmet_logits())
 }
 
 /// Flop of a token in MLPs that backward computes again tile by tile: 2 for each weight.
@@ -85,7 +94,10 @@ fn passed_beside(scenario: &Scenario) -> [Flop; 2] {
         let (forwards, beside) = (f64::from(model.forwards), &model.scenario);
         let Scenario { model, plan, .. } = beside;
         let passed = |weights: u64, square: f64, recurrence: Flop| {
-            (Flop::new(2.0 * weights as f64) + model.attention_flop(plan.sequence) * square + recurrence) * forwards
+            (Flop::new(2.0 * (weights as f64 - beside.unmet_logits()))
+                + model.attention_flop(plan.sequence) * square
+                + recurrence)
+                * forwards
         };
         let square = if model.causal && beside.attention().flash() { 0.5 } else { 1.0 };
         [

@@ -54,6 +54,12 @@ impl Rates<'_> {
         Count::from(plan.sequences_at_once()) * f64::from(plan.sequence) / f64::from(plan.context)
     }
 
+    /// Those of them that have logits.
+    pub(in crate::cost) fn tokens_with_logits(&self) -> Count {
+        let plan = &self.scenario.plan;
+        self.tokens() * (f64::from(plan.tokens_with_logits()) / f64::from(plan.sequence))
+    }
+
     /// Bytes per element of weights and activations.
     pub fn storage(&self) -> Bytes {
         Bytes::new(self.scenario.plan.precision.storage().bytes())

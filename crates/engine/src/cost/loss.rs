@@ -35,11 +35,11 @@ pub struct HeadBytes {
 }
 
 impl Rates<'_> {
-    /// Forward and backward of last norm, logits and loss, and of those of further tokens. Logits stay in the storage format
+    /// Forward and backward of last norm, logits and loss, and of those of further tokens, where tokens have logits. Logits stay in the storage format
     /// unless the head multiplies in fp32; the loss moves a number of bytes per logit, a third of them in forward.
     pub fn head(&self) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let tokens = self.tokens();
+        let tokens = self.tokens_with_logits();
         let vocab = Count::from(model.logits_width()) / f64::from(self.scenario.loss_ranks());
         let (logits, chunks) = (self.logits_product(), self.loss_chunks());
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
@@ -66,13 +66,14 @@ impl Rates<'_> {
 
     /// Chunks of the head on this rank.
     pub(in crate::cost) fn loss_chunks(&self) -> Option<LossChunks> {
-        self.scenario.loss_chunks(self.tokens().get())
+        self.scenario.loss_chunks(self.tokens_with_logits().get())
     }
 
     /// The product that makes the logits and those of its gradients, chunk by chunk where there are such.
     fn logits_product(&self) -> PassTimes {
         let of = self.scenario.differentiated_logits();
-        let (tokens, count) = self.loss_chunks().map_or((self.tokens().get(), 1.0), |own| (own.tokens, own.count));
+        let all = self.tokens_with_logits().get();
+        let (tokens, count) = self.loss_chunks().map_or((all, 1.0), |own| (own.tokens, own.count));
         let product = MatrixProduct::new(Count::new(tokens), self.head_columns(), self.scenario.model.hidden.into());
         let (rate, element) = self.head_rate();
         let each = PassTimes::differentiated(of, product, |product| self.product(product, rate, element));
@@ -126,10 +127,10 @@ impl Rates<'_> {
     /// gradients, 2 bytes each beside what one chunk holds more. The gradient of the head's input is added up in fp32
     /// (`GradAccumulator` of torchtitan/components/loss.py). A head in fp32 has a copy of its weights and of its input, and of what it trains a gradient in fp32.
     pub fn head_bytes(&self) -> HeadBytes {
-        let (model, stack, tokens) = (&self.scenario.model, &self.scenario.stack, self.tokens());
+        let (model, stack, tokens) = (&self.scenario.model, &self.scenario.stack, self.tokens_with_logits());
         let streams = f64::from(self.sequence_ranks());
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
-        let gathered = tokens * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams);
+        let gathered = self.tokens() * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams);
         let (chunks, beside) = (self.loss_chunks(), self.scenario.plan.stands_beside);
         let held = self.calibrated.logits_held;
         let held = if beside { held.min(self.passed_logit()) } else { held };
@@ -180,9 +181,9 @@ impl Rates<'_> {
             return Bytes::ZERO;
         }
         if let Some(chosen) = plan.post_training.top_k {
-            return self.tokens() * f64::from(chosen) * CHOSEN_LOGIT;
+            return self.tokens_with_logits() * f64::from(chosen) * CHOSEN_LOGIT;
         }
-        let logits = self.tokens() * f64::from(model.logits_width()) / f64::from(plan.tensor);
+        let logits = self.tokens_with_logits() * f64::from(model.logits_width()) / f64::from(plan.tensor);
         logits * DISTILLED_COPIES * self.storage()
     }
 
@@ -198,7 +199,7 @@ impl Rates<'_> {
 
     /// Bytes of the inputs to the gradients of the logits' weights, where these can be put off.
     pub(crate) fn head_gradient_inputs(&self) -> Bytes {
-        let whole = || self.tokens() * self.head_columns().get() * self.storage() + self.stream();
+        let whole = || self.tokens_with_logits() * self.head_columns().get() * self.storage() + self.stream();
         let once = if self.loss_chunks().is_some() { Bytes::ZERO } else { whole() };
         // Both halves of the joining product's input, and the gradient of its output.
         once + (once + self.stream() * 3.0) * f64::from(self.scenario.model.mtp_layers)

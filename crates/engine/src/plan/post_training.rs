@@ -87,6 +87,16 @@ choice!(
 );
 
 choice!(
+    /// Which tokens of a sequence have logits.
+    Logits, "a choice of logits" {
+        /// All.
+        All = "all",
+        /// Those of the answers alone, by which the loss is computed (`logits_to_keep` of transformers).
+        Completions = "completions",
+    }
+);
+
+choice!(
     /// Which devices an engine has that writes answers.
     RolloutLayout, "a layout" {
         /// Those of the trainer, in turn.
@@ -246,6 +256,10 @@ pub struct PostTraining {
     pub teacher_over: Option<Extent>,
     /// How answers fill sequences, where it is said.
     pub padding: Option<Padding>,
+    /// Which tokens have logits.
+    pub logits: Logits,
+    /// Tokens of the longest answer, where it is said.
+    pub response_max: Option<u32>,
     /// Logits of a token that a teacher hands on; all of them where it is not said.
     pub top_k: Option<u32>,
     /// The model that is trained to tell what an answer is worth, where it is not the method's usual one.
@@ -292,6 +306,8 @@ impl Default for PostTraining {
             teacher: BesideModel::None,
             teacher_over: None,
             padding: None,
+            logits: Logits::All,
+            response_max: None,
             top_k: None,
             critic: None,
             reward_model: BesideModel::None,

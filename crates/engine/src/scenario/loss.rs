@@ -41,7 +41,13 @@ impl Scenario {
         if self.loss() == LossKind::Whole { 1 } else { self.plan.tensor }
     }
 
-    /// The chunks of a micro-batch of `tokens` on a rank; `None` where their logits are there all at once.
+    /// Weights of the logits that a token of a sequence lacks in the mean: all of them where it has none.
+    pub fn unmet_logits(&self) -> f64 {
+        let share = f64::from(self.plan.tokens_with_logits()) / f64::from(self.plan.sequence);
+        self.model.logits_weights() as f64 * (1.0 - share)
+    }
+
+    /// The chunks of `tokens` with logits on a rank; `None` where their logits are there all at once.
     pub fn loss_chunks(&self, tokens: f64) -> Option<LossChunks> {
         if self.loss() != LossKind::Chunked {
             return None;

@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::plan::{
     Accumulation, BesideModel, Capacity, Compile, ContextKind, CudaGraphs, DispatchFormats, Dispatcher, Ema, Extent,
     Extents, FlopCount, Format, FrozenEnds, FrozenFormat, GradientFormat, HostModule, HostModules, Imbalance,
-    KeptOfChunk, Layers, LoraTargets, LossFormat, LossKind, MasterWeights, Module, Moments, Offload, Operator,
+    KeptOfChunk, Layers, Logits, LoraTargets, LossFormat, LossKind, MasterWeights, Module, Moments, Offload, Operator,
     Optimizer, Padding, Placement, Plan, PostMethod, Precision, Recompute, RecomputeModules, Reduction, Schedule,
     Secondary, Sharding, Size, StageSizes, TrainMethod,
 };
@@ -201,11 +201,17 @@ fn after_pre_training(draws: &mut Draws, scenario: &mut Scenario) {
     (post.reference_over, post.teacher_over) = (over.clone(), over);
     post.padding = draws.seldom_one(Padding::ALL);
     post.top_k = draws.seldom_one(&[64]);
+    let answer = draws.seldom_one(&[100, 500]);
     let scores = post.method == PostMethod::Reward;
     let model = Arc::make_mut(&mut scenario.model);
     model.scores = scores;
     if scores {
         model.mtp_layers = 0;
+    }
+    let known = scenario.plan.padding() != Padding::Packed && scenario.plan.context == 1 && model.mtp_layers == 0;
+    if let Some(answer) = answer.filter(|_| known && !scores) {
+        let post = &mut scenario.plan.post_training;
+        (post.logits, post.response_max) = (Logits::Completions, Some(answer.min(scenario.plan.sequence)));
     }
 }
 

@@ -114,7 +114,7 @@ impl Rates<'_> {
     /// vocabulary.
     fn loss_exchange(&self, group: Group) -> Transfer {
         if self.scenario.loss() == LossKind::Whole {
-            let logits = self.tokens() * f64::from(self.scenario.model.vocab);
+            let logits = self.tokens_with_logits() * f64::from(self.scenario.model.vocab);
             let format =
                 if self.scenario.copies_head() { Format::Fp32 } else { self.scenario.plan.precision.storage() };
             return self.gather(Payload::plain(logits, format), group);
@@ -123,7 +123,8 @@ impl Rates<'_> {
             let once = self.all_reduce(Payload::plain(tokens, Format::Fp32), group);
             once + once + once
         };
-        self.loss_chunks().map_or_else(|| once(self.tokens()), |chunks| once(Count::new(chunks.tokens)) * chunks.count)
+        let whole = || once(self.tokens_with_logits());
+        self.loss_chunks().map_or_else(whole, |chunks| once(Count::new(chunks.tokens)) * chunks.count)
     }
 
     /// Splits a collective into the share beside the matrix product that it feeds or follows, and the rest.

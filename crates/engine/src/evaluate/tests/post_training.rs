@@ -1,7 +1,7 @@
 //! Methods of post-training, and models beside the one that is trained.
 
 use super::*;
-use crate::plan::{BesideModel, LoraTargets, OtherModel, Padding, PostMethod, TrainMethod, Tuning};
+use crate::plan::{BesideModel, Logits, LoraTargets, OtherModel, Padding, Plan, PostMethod, TrainMethod, Tuning};
 use crate::program::TaskKind;
 
 /// Rows of the toy's embedding and of its logits, which are not tied.
@@ -309,4 +309,55 @@ fn a_reference_may_be_passed_ahead_of_the_step() {
     close(ahead.hardware_flops.get(), between.hardware_flops.get());
     close(ahead.memory.peak.get(), (alone.memory.peak + ahead.memory.parts.beside).get());
     assert!(ahead.memory.peak < between.memory.peak);
+}
+
+/// A prompt of 1,024 tokens and an answer of 1,024, twice a pair, whose prompts have no logits: 2 x 1,024 x 32,000 logits of 10 bytes
+/// of the policy and of 6 of the reference are spared, 655.36 and 393.216 MB, and for each weight of the logits and each of 2,048
+/// tokens 6 flop of the policy and 2 of the reference, at 100 TFLOP/s. The model needs no more than those of the answers.
+#[test]
+fn prompts_need_no_logits() {
+    let [all, answers] = [Logits::All, Logits::Completions].map(|logits| {
+        let mut scenario = with_reference(BesideModel::Resident);
+        scenario.plan.sequence = 2048;
+        (scenario.plan.post_training.logits, scenario.plan.post_training.response_max) = (logits, Some(1024));
+        evaluate(&scenario)
+    });
+    let bytes = (all.memory.parts.activations - answers.memory.parts.activations).get();
+    close(bytes, 655.36e6 + 393.216e6);
+    let prompts = 2.0 * 1024.0;
+    let flop = |summary: &Summary| summary.hardware_flops.get() * summary.step_time.get();
+    close(flop(&all) - flop(&answers), prompts * (6.0 + 2.0) * LOGITS);
+    let needed = |summary: &Summary| summary.model_flops.get() * summary.step_time.get();
+    close(needed(&all) - needed(&answers), prompts * 6.0 * LOGITS);
+    close((all.step_time - answers.step_time).get(), prompts * (6.0 + 2.0) * LOGITS / 100e12);
+    close(all.tokens_per_step, answers.tokens_per_step);
+}
+
+/// An answer that may be as long as its sequence leaves no token without logits; what nobody can count is refused by its field.
+#[test]
+fn answers_must_be_known_to_have_logits_alone() {
+    let mut scenario = with_reference(BesideModel::Resident);
+    let all = evaluate(&scenario);
+    scenario.plan.post_training.logits = Logits::Completions;
+    let unknown = evaluate(&scenario);
+    assert_eq!((unknown.step_time, unknown.memory), (all.step_time, all.memory));
+    let refused = |change: &dyn Fn(&mut Plan)| {
+        let mut scenario = scenario.clone();
+        change(&mut scenario.plan);
+        scenario
+            .checked()
+            .map(drop)
+            .expect_err("it is refused")
+            .into_iter()
+            .map(|problem| problem.field)
+            .collect::<Vec<_>>()
+    };
+    for change in [
+        (|plan| plan.post_training.padding = Some(Padding::Packed)) as fn(&mut Plan),
+        |plan| plan.post_training.method = PostMethod::Reward,
+        |plan| (plan.size, plan.context) = (Size::Devices(2), 2),
+    ] {
+        assert_eq!(refused(&change), ["post_training.logits"]);
+    }
+    assert_eq!(refused(&|plan| plan.post_training.response_max = Some(4096)), ["post_training.response_max"]);
 }

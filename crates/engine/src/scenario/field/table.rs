@@ -8,9 +8,9 @@ mod entry;
 
 use crate::plan::{
     Accumulation, AttentionKernel, BesideModel, Compile, ContextKind, CudaGraphs, Dispatcher, Ema, Extent, FlopCount,
-    Format, FrozenEnds, FrozenFormat, GradientFormat, LossFormat, LossKind, MasterWeights, Moments, Offload, Optimizer,
-    Padding, Plan, PostMethod, Precision, Recompute, Reduction, RolloutLayout, Rollouts, Schedule, Size, TrainMethod,
-    TrainerOffload, Tuning,
+    Format, FrozenEnds, FrozenFormat, GradientFormat, Logits, LossFormat, LossKind, MasterWeights, Moments, Offload,
+    Optimizer, Padding, Plan, PostMethod, Precision, Recompute, Reduction, RolloutLayout, Rollouts, Schedule, Size,
+    TrainMethod, TrainerOffload, Tuning,
 };
 use crate::scenario::Checked;
 use crate::stack::{Feature, listed};
@@ -633,6 +633,26 @@ fields![
         .lens(
             |plan| plan.post_training.padding.map(Value::from),
             |plan, padding| put_post(plan, padding, |post| &mut post.padding),
+        ),
+    Logits = word::<Logits>("post_training.logits", "logits", "all")
+        .help("TOKENS", "Tokens that have logits: all, or those of the answers alone (completions)")
+        .rare()
+        .searched_on_request()
+        .idle_if(|plan| plan.post_training.logits == Logits::Completions && plan.post_training.response_max.is_none())
+        .because("an answer may be as long as its sequence where nobody says how long it is", "say response-max")
+        .lens(|plan| some(plan.post_training.logits), |plan, logits| logits.put(&mut plan.post_training.logits)),
+    ResponseMax = plan("post_training.response_max", "response-max", Type::Count(1, MOST_TOKENS), "as long as the sequence")
+        .label("answer")
+        .help("TOKENS", "Tokens of the longest answer; --seq counts those of its prompt too")
+        .unit("token", "tokens")
+        .steps(Steps::Powers(64, 1 << 17))
+        .range(128, 1 << 15)
+        .rare()
+        .idle_if(|plan| plan.post_training.response_max.is_some() && plan.post_training.logits == Logits::All)
+        .because("all tokens have logits, those of prompts too", "choose logits completions")
+        .lens(
+            |plan| plan.post_training.response_max.map(Value::Count),
+            |plan, count| put_post(plan, count, |post| &mut post.response_max),
         ),
     Critic = plan("post_training.critic", "critic", Type::Beside, "resident, of the trained model's shape")
         .help("MODEL", "Model that ppo trains to tell an answer's worth: resident, or a model's id")

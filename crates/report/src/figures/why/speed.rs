@@ -1,6 +1,6 @@
 //! Tokens, flop, utilisation and the length of a training.
 
-use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop, peak};
+use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop, peak, unmet_logits_flop};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
 use shardscope_engine::model::{LayerKind, Recurrence};
 use shardscope_engine::plan::{FlopCount, Recompute};
@@ -71,6 +71,11 @@ pub(super) const FIGURES: &[FigureEntry] = &[
                 let rule = "2 for each gradient of a parameter that backward does not compute, and backward of attention in \
                             layers that it does not reach";
                 flop = flop - input("flop that frozen parts save", saved, Citation::convention(rule));
+            }
+            let unmet = unmet_logits_flop(facts.scenario);
+            if unmet > Flop::ZERO {
+                let rule = "2 forward and 2 for each gradient of a weight of the logits, for the share of tokens that are a prompt's";
+                flop = flop - input("flop of logits that prompts lack", unmet, Citation::convention(rule));
             }
             because(flop, facts.flop_convention())
         }),
@@ -351,7 +356,8 @@ impl FormulaFacts<'_> {
     /// Flop of logits that backward computes again.
     fn logits_again(&self) -> Option<Formula> {
         let model = &self.scenario.model;
-        let weights = f64::from(model.vocab) * f64::from(model.hidden) * f64::from(1 + model.mtp_layers);
+        let weights = f64::from(model.vocab) * f64::from(model.hidden) * f64::from(1 + model.mtp_layers)
+            - self.scenario.unmet_logits();
         let weights = || input("weights of the head, whose product is repeated", count(weights, ""), self.shape());
         self.scenario.repeats_logits().then(|| Formula::from(2.0) * weights())
     }
