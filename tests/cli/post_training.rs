@@ -183,6 +183,23 @@ fn files_of_other_tools_say_the_method() {
         "--devices 4",
     );
     assert_contains(&swift.stdout, &["method = \"kto\"", "sequence = 8192"]);
+    // ms-swift computes logits of answers alone unless it is told not to, and TRL did where it was told.
+    assert_contains(&swift.stdout, &["logits = \"completions\""]);
+    let trl = "trl dpo --model_name_or_path /m/x --per_device_train_batch_size 2 --output_dir out --use_logits_to_keep";
+    for (command, logits) in [
+        (
+            "swift rlhf --rlhf_type dpo --model /m/x --train_type full --max_length 8192 --use_logits_to_keep false",
+            None,
+        ),
+        ("swift rlhf --rlhf_type dpo --model /m/x --train_type full --max_length 8192 --packing true", None),
+        ("swift rlhf --rlhf_type orpo --model /m/x --train_type full --max_length 8192", None),
+        (&format!("{trl} true"), Some("logits = \"completions\"")),
+        (&format!("{trl} false"), None),
+    ] {
+        let run = read("run.sh", &format!("{command}\n"), "--devices 1");
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        assert_eq!(logits.is_some(), run.stdout.contains("completions"), "{command}: {}", run.stdout);
+    }
 }
 
 /// Launchers of fine-tuning have a word for each method, and files read back to the same plan; TRL's is its command's.

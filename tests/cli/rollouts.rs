@@ -108,6 +108,77 @@ fn openrlhf_counts_both() {
     assert_contains(&apart.stderr, &["ref_num_nodes", "devices of its own"]);
 }
 
+/// `OpenRLHF`'s `train_dpo`, by its names of 2026 and by those before: batches are pairs, 8 a device and 128 a step unless it is said, of
+/// 512 tokens, on ZeRO-2, beside a copy of the model that the host may have.
+#[test]
+fn openrlhf_has_pairs_too() {
+    let script = "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --model.model_name_or_path /m/x --train.batch_size 256 \\\n  \
+                  --train.micro_batch_size 1 --data.max_len 8192 --ds.zero_stage 3 --ds.zpg 8 --model.beta 0.1 --ref.offload \\\n  \
+                  --model.gradient_checkpointing_enable --data.dataset /d --adam.lr 5e-7 --ckpt.output_dir /o --max_norm 1.0\n";
+    let wanted = [
+        "method = \"dpo\"",
+        "reference = \"host\"",
+        "global_batch = 256",
+        "micro_batch = 1",
+        "sequence = 8192",
+        "devices = 8",
+        "recompute = \"full\"",
+        "strategy = \"zero3\"",
+        "hpz = 8",
+        "padding = \"longest\"",
+        "stack = \"hf-deepspeed-2024\"",
+    ];
+    let older = [
+        ("--model.model_name_or_path", "--pretrain"),
+        ("--train.batch_size", "--train_batch_size"),
+        ("--train.micro_batch_size", "--micro_train_batch_size"),
+        ("--data.max_len", "--max_len"),
+        ("--ds.zero_stage", "--zero_stage"),
+        ("--ds.zpg", "--zpg"),
+        ("--model.beta", "--beta"),
+        ("--ref.offload", "--ref_offload --bf16"),
+        ("--model.gradient_checkpointing_enable", "--gradient_checkpointing"),
+        ("--data.dataset", "--dataset"),
+        ("--adam.lr", "--learning_rate"),
+        ("--ckpt.output_dir", "--save_path"),
+    ];
+    let before = older.iter().fold(script.to_owned(), |script, (new, old)| script.replace(new, old));
+    for script in [script, &before] {
+        let run = read("run.sh", script, "--strict");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_contains(&run.stdout, &wanted);
+    }
+    let bare = "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --model.model_name_or_path /m/x\n";
+    let run = read("run.sh", bare, "");
+    assert_contains(
+        &run.stdout,
+        &[
+            "reference = \"resident\"",
+            "global_batch = 128",
+            "micro_batch = 8",
+            "sequence = 512",
+            "strategy = \"zero2\"",
+        ],
+    );
+    // A copy has the log-probabilities beside adapters too, and what no plan says is refused by its key.
+    let with = |words: &str| read("run.sh", &bare.replace("/m/x", &format!("/m/x {words}")), "");
+    assert_contains(
+        &with("--ds.lora.rank 16 --ds.load_in_4bit").stdout,
+        &["reference = \"resident\"", "frozen_format = \"nf4\""],
+    );
+    for (words, key) in [
+        ("--ds.deepcompile", "ds.deepcompile"),
+        ("--ds.use_liger_kernel", "ds.use_liger_kernel"),
+        ("--ds.load_in_4bit", "ds.load_in_4bit"),
+        ("--ref.model_name_or_path /m/y", "ref.model_name_or_path"),
+        ("--ds.grad_accum_dtype fp32", "ds.grad_accum_dtype"),
+    ] {
+        let refused = with(words);
+        assert_eq!(refused.code, Some(2), "{words}: {}", refused.stdout);
+        assert_contains(&refused.stderr, &[key]);
+    }
+}
+
 /// NeMo RL's YAML: an update counts answers, the trainer waits on the host, and engines apart take devices from it.
 #[test]
 fn nemo_rl_counts_answers() {
@@ -172,6 +243,8 @@ fn trl_and_ms_swift_have_defaults_of_their_own() {
     ];
     assert_contains(&run.stdout, &said);
     assert_contains(&run.stderr, &["batches of answers"]);
+    // Both compute logits of answers alone, of as many tokens as these may have.
+    assert_contains(&run.stdout, &["logits = \"completions\"", "response_max = 1536"]);
     let alone = read("grpo.sh", &trl.replace("--use_vllm true", ""), "--devices 8");
     assert_eq!(alone.code, Some(2));
     assert_contains(&alone.stderr, &["use_vllm", "writes its answers itself"]);
@@ -187,4 +260,45 @@ fn trl_and_ms_swift_have_defaults_of_their_own() {
         &["method = \"grpo\"", "sequence = 2048", "rollout_share = 0.4", "trainer_offload = \"optimizer\""],
     );
     assert!(!run.stdout.contains("reference = \"none\""), "{}", run.stdout);
+    assert_contains(&run.stdout, &["logits = \"completions\"", "response_max = 1024"]);
+}
+
+/// axolotl hands its section `trl` to TRL's GRPO, and its section `vllm` where `vllm_mode` is said; its length is of no part of a rollout.
+#[test]
+fn axolotl_has_rollouts_of_trl() {
+    let yaml = "base_model: /m/x\ndatasets:\n  - path: d\nsequence_len: 512\nmicro_batch_size: 4\ngradient_accumulation_steps: 8\n\
+                bf16: true\ngradient_checkpointing: true\noptimizer: adamw_torch_fused\nrl: grpo\nrl_beta: 0.01\ntrl:\n  \
+                use_vllm: true\n  vllm_mode: colocate\n  vllm_enable_sleep_mode: true\n  num_generations: 16\n  \
+                max_completion_length: 1536\n  reward_funcs: [rewards.f]\n  temperature: 0.7\nvllm:\n  \
+                gpu_memory_utilization: 0.4\n  tensor_parallel_size: 2\n  max_model_len: 2048\n  dtype: auto\n";
+    let run = read("grpo.yaml", yaml, "--devices 8 --strict");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        &[
+            "method = \"grpo\"",
+            "group = 16",
+            "micro_batch = 4",
+            "sequence = 2048",
+            "rollout_share = 0.4",
+            "rollout_tp = 2",
+            "sleep = 2",
+            "logits = \"completions\"",
+            "response_max = 1536",
+        ],
+    );
+    assert!(!run.stdout.contains("reference = \"none\""), "{}", run.stdout);
+    // Without a mode TRL's own defaults are the engine's, whatever the other section says.
+    let unsaid = read("grpo.yaml", &yaml.replace("  vllm_mode: colocate\n", ""), "--devices 8 --seq 2048");
+    assert_contains(&unsaid.stdout, &["rollout_share = 0.3", "layout = \"colocated\""]);
+    let asked = read("grpo.yaml", &yaml.replace("  max_model_len: 2048\n", ""), "--devices 8");
+    assert_contains(&asked.stderr, &["trl.max_completion_length", "--seq"]);
+    for (word, key) in [("async_prefetch: true", "trl.async_prefetch"), ("use_liger_loss: true", "trl.use_liger_loss")]
+    {
+        let refused = read("grpo.yaml", &yaml.replace("trl:\n", &format!("trl:\n  {word}\n")), "--devices 8");
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert_contains(&refused.stderr, &[key]);
+    }
+    let alone = read("grpo.yaml", &yaml.replace("use_vllm: true", "use_vllm: false"), "--devices 8");
+    assert_contains(&alone.stderr, &["rl: ", "use_vllm"]);
 }

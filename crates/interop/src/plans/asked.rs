@@ -32,12 +32,13 @@ const STATED: [Field; 10] = [
 
 /// What no file of a run says: the length of its sequences and of itself, its price, the count of its flop, and what is
 /// assumed of the machine and of the data.
-const NOT_OF_A_FILE: [Field; 10] = [
+const NOT_OF_A_FILE: [Field; 11] = [
     Field::Sequence,
     Field::Tokens,
     Field::Examples,
     Field::Epochs,
     Field::Packing,
+    Field::ResponseMax,
     Field::Price,
     Field::FlopCount,
     Field::Bandwidth,

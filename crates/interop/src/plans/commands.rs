@@ -174,7 +174,9 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             let own: Vec<String> = own.iter().map(|word| word.trim_start_matches('+').to_owned()).collect();
             let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
             let mut settings = read.settings(of_launcher, &own, grammar, name);
-            programs::note_start(&mut settings, name, read.words);
+            if !rollout_programs::note_start(&mut settings, name) {
+                programs::note_start(&mut settings, name, read.words);
+            }
             note_file(&mut settings, name);
             if programs::is_started(&settings, "axolotl") {
                 settings = adapters::of_axolotl(settings);

@@ -1,7 +1,7 @@
 //! What programs of fine-tuning say of methods after pre-training, and of models beside the one that is trained: LLaMA-Factory's
 //! stages, `rl` of axolotl, `rlhf_type` of ms-swift, commands of TRL. Not for what they start ([`super::programs`]).
 
-use shardscope_engine::plan::{BesideModel, Padding, PostMethod};
+use shardscope_engine::plan::{BesideModel, Logits, Padding, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::asked::AskedPlan;
@@ -10,7 +10,7 @@ use super::draft::PlanDraft;
 use super::loss;
 use super::rollouts;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, Codec, OFF, ToolKey, codec, nothing, only};
+use super::table::{self, Codec, OFF, ToolKey, codec, nothing, only, words};
 use super::writer::{Line, PlanWriter};
 
 /// The setting that says what is trained for, which is LLaMA-Factory's; commands and names of scripts are put there too.
@@ -21,7 +21,7 @@ const METHODS: [&str; 3] = [STAGE, "rl", "rlhf_type"];
 
 /// Methods by the words of these programs (`hparams/finetuning_args.py` of hiyouga/LLaMA-Factory 0.9, `utils/schemas/enums.py` of
 /// axolotl 0.12, `arguments/rlhf_args.py` of ms-swift 4): a loss against no reference takes what ORPO's does.
-const WORDS: [(&str, PostMethod); 13] = [
+const WORDS: [(&str, PostMethod); 14] = [
     ("dpo", PostMethod::Dpo),
     ("ipo", PostMethod::Dpo),
     ("orpo", PostMethod::Orpo),
@@ -33,12 +33,14 @@ const WORDS: [(&str, PostMethod); 13] = [
     ("gkd", PostMethod::Distill),
     ("distillation", PostMethod::Distill),
     ("grpo", PostMethod::Grpo),
+    ("gdpo", PostMethod::Grpo),
     ("rloo", PostMethod::Grpo),
     ("ppo", PostMethod::Ppo),
 ];
 
 /// Programs whose engines write answers as a plan says.
-const WRITERS: [&str; 3] = ["TRL", "ms-swift", "Megatron-SWIFT"];
+const WRITERS: [&str; 4] = ["TRL", "ms-swift", "Megatron-SWIFT", AXOLOTL];
+const AXOLOTL: &str = "axolotl";
 
 /// Words for what pre-training computes, and ms-swift's for what `rlhf_type` says.
 const PLAIN: [&str; 2] = ["sft", "pt"];
@@ -85,6 +87,7 @@ const ALONE: &[ToolKey] = &[
     ),
     only("num_labels", OFF, "a plan trains a language model to predict its next token, unless its method is rm"),
     codec(&loss::TRL),
+    words(LOGITS, Field::Logits, LOGITS_KEPT),
 ];
 
 const LOSS: &str = "the numbers of a loss change neither size nor time";
@@ -133,6 +136,10 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some((method, place)) = method.or_else(given) else { return table::read(ALONE, settings, draft) };
     let method = without_reference(method, settings);
     draft.take(Field::Method, method, &place);
+    if method.writes() && program == AXOLOTL {
+        rollouts::of_axolotl(settings, draft);
+    }
+    read_logits(program, method, settings, draft);
     if method.writes() {
         rollouts::read_beside_trainer(program, (method, &place), settings, draft);
     }
@@ -146,7 +153,7 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_switch(settings, AHEAD, Field::Reference, BesideModel::Precomputed, draft);
     read_switch(settings, "offload_teacher_model", Field::Teacher, BesideModel::Host, draft);
     let fills = [&PACKINGS[..], &["pad_to_sequence_len"]].concat();
-    let fills = fills.into_iter().any(|name| settings.text(name).is_some_and(|text| table::switched(text) == "true"));
+    let fills = fills.into_iter().any(|name| switches_on(settings, name));
     if method.sequences() > 1 {
         for name in PACKINGS {
             read_switch(settings, name, Field::Padding, Padding::Packed, draft);
@@ -159,6 +166,39 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     table::read(BESIDE, settings, draft);
 }
 
+/// Which tokens have logits, by the switch of ms-swift and of older versions of TRL and axolotl, or as the program has it: ms-swift
+/// computes those of answers alone (`get_use_logits_to_keep` of `swift/trainers/mixin.py`), but for ORPO, `SimPO` and CPO, in which it has TRL's trainer, and
+/// in sequences that several ranks share; so do TRL and axolotl of answers that the model writes (`_get_per_token_logps_and_entropies` of
+/// `trl/trainer/grpo_trainer.py`).
+fn read_logits(program: &str, method: PostMethod, settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let said = [LOGITS, "dpo_use_logits_to_keep"].into_iter().find_map(|name| settings.take(name));
+    let shared = ["sequence_parallel_size", "context_parallel_size"]
+        .iter()
+        .any(|name| settings.count(name).is_some_and(|ranks| ranks > 1));
+    let packed = method.sequences() > 1 && PACKINGS.iter().any(|name| switches_on(settings, name));
+    let alone = match program {
+        "ms-swift" => ![PostMethod::Orpo, PostMethod::Reward].contains(&method),
+        "TRL" | AXOLOTL => method.writes(),
+        _ => false,
+    };
+    match said {
+        Some(said) if !is_on(&said) => draft.take(Field::Logits, Logits::All, &said.place),
+        Some(said) if shared || packed => {
+            draft.report.ignore(&said.place, "how much of a packed or shared sequence answers are is not known");
+        }
+        Some(said) => draft.take(Field::Logits, Logits::Completions, &said.place),
+        None if alone && !shared && !packed => {
+            draft.assume(Field::Logits, Logits::Completions, format!("{program} computes those of answers alone"));
+        }
+        None => {}
+    }
+}
+
+/// The switch of ms-swift, and of TRL before 0.29.
+pub(super) const LOGITS: &str = "use_logits_to_keep";
+const LOGITS_KEPT: &[(&str, Value)] =
+    &[("true", Value::Word(Logits::Completions.to_word())), ("false", Value::Word(Logits::All.to_word()))];
+
 /// The teacher of ms-swift, and of TRL's `trl/experimental/gkd/gkd_config.py`.
 const TEACHERS: [&str; 2] = ["teacher_model", "teacher_model_name_or_path"];
 
@@ -166,7 +206,8 @@ const TEACHERS: [&str; 2] = ["teacher_model", "teacher_model_name_or_path"];
 const PACKINGS: [&str; 2] = ["padding_free", "packing"];
 
 /// The fields of a method that a launcher's own file leaves to the script, and who says them there.
-pub(super) const FIELDS: [Field; 5] = [Field::Method, Field::Reference, Field::Teacher, Field::TopK, Field::Padding];
+pub(super) const FIELDS: [Field; 6] =
+    [Field::Method, Field::Reference, Field::Teacher, Field::TopK, Field::Padding, Field::Logits];
 pub(super) const SCRIPT: &str = "the script's trainer, for which `export --to hf-trainer` writes TRL's keys";
 
 /// The flag that says a method which no file does.
@@ -184,6 +225,10 @@ pub(super) const TRL: Codec = Codec::new(
     |writer| {
         let plan = writer.plan();
         writer.leave(&[Field::Method], COMMAND);
+        writer.leave(
+            &[Field::Logits],
+            "TRL's own: its trainers of 1.16 compute those of answers alone, some tokens at a time",
+        );
         leave_padding(writer);
         // Beside TRL's keys stand those of its configurations, which have 1,024 tokens by default.
         let is_trls = plan.tuning.freezes() || plan.post_training.method != PostMethod::Sft;
@@ -250,6 +295,11 @@ fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: imp
     } else {
         draft.report.ignore(&switch.place, "it is off");
     }
+}
+
+/// Whether a switch that stays is on.
+fn switches_on(settings: &ToolSettings, name: &str) -> bool {
+    settings.text(name).is_some_and(|text| table::switched(text) == "true")
 }
 
 fn is_on(switch: &Setting) -> bool {

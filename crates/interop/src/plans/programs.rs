@@ -136,9 +136,14 @@ pub fn names_file(settings: &ToolSettings) -> bool {
     settings.has(STARTED) && settings.has(CONFIG)
 }
 
+/// What starts the program that settings are of, where a script does.
+pub fn started(settings: &ToolSettings) -> Option<&str> {
+    settings.text(STARTED)
+}
+
 /// Whether settings are of a program that a script starts.
 pub fn is_started(settings: &ToolSettings, name: &str) -> bool {
-    settings.text(STARTED).is_some_and(|started| started.starts_with(name))
+    started(settings).is_some_and(|started| started.starts_with(name))
 }
 
 /// The program that arguments are of, with its settings made and its defaults assumed; of several programs of a tool the

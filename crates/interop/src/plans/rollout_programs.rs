@@ -9,6 +9,8 @@ use shardscope_engine::plan::Precision;
 use shardscope_engine::scenario::Field;
 
 use super::draft::PlanDraft;
+use super::harmless;
+use super::launcher::DEVICES;
 use super::programs;
 use super::rollouts::RolloutSettings;
 use super::settings::ToolSettings;
@@ -20,7 +22,7 @@ struct RolloutProgram {
     name: &'static str,
     /// The modules and the files of Python that start it, by the beginning of their names.
     started: &'static [&'static str],
-    /// Keys that it alone has, all of a row.
+    /// Keys that it alone has, all of a row; none where only what starts it tells.
     keys: &'static [&'static [&'static str]],
     /// Whether it reads `name=value` behind its name.
     assigns: bool,
@@ -30,19 +32,32 @@ struct RolloutProgram {
     harmless: &'static [ToolKey],
 }
 
-const PROGRAMS: &[RolloutProgram] = &[verl::PROGRAM, openrlhf::PROGRAM, nemo_rl::PROGRAM];
+const PROGRAMS: &[RolloutProgram] = &[verl::PROGRAM, openrlhf::PROGRAM, openrlhf::PAIRS, nemo_rl::PROGRAM];
 
-/// The program that a module or a file of Python starts, by its name.
+/// What of the programs a module or a file of Python starts, by its name.
 pub(super) fn started(name: &str) -> Option<&'static str> {
     let file = name.rsplit('/').next().unwrap_or(name);
-    let begins =
-        |program: &&RolloutProgram| program.started.iter().any(|own| name.starts_with(own) || file.starts_with(own));
-    PROGRAMS.iter().find(begins).map(|program| program.name)
+    let all = PROGRAMS.iter().flat_map(|program| program.started);
+    all.copied().find(|own| name.starts_with(own) || file.starts_with(own))
 }
 
-/// Whether a program of that name reads `name=value`.
+/// The program that is started so.
+fn started_by(name: &str) -> Option<&'static RolloutProgram> {
+    PROGRAMS.iter().find(|program| program.started.contains(&name))
+}
+
+/// Keeps that a program is started which no key tells; says whether it is one of these programs.
+pub(super) fn note_start(settings: &mut ToolSettings, name: &str) -> bool {
+    let Some(program) = started_by(name) else { return false };
+    if program.keys.is_empty() {
+        programs::note_program(settings, name);
+    }
+    true
+}
+
+/// Whether a program that is started so reads `name=value`.
 pub(super) fn assigns(name: &str) -> bool {
-    PROGRAMS.iter().any(|program| program.name == name && program.assigns)
+    started_by(name).is_some_and(|program| program.assigns)
 }
 
 /// Whether settings are of such a program.
@@ -51,6 +66,11 @@ pub(super) fn is_of(settings: &ToolSettings) -> bool {
 }
 
 fn program(settings: &ToolSettings) -> Option<&'static RolloutProgram> {
+    let by_name = || programs::started(settings).and_then(started_by).filter(|program| program.keys.is_empty());
+    by_name().or_else(|| by_keys(settings))
+}
+
+fn by_keys(settings: &ToolSettings) -> Option<&'static RolloutProgram> {
     PROGRAMS.iter().find(|program| program.keys.iter().any(|row| row.iter().all(|key| settings.has(key))))
 }
 
@@ -58,11 +78,11 @@ fn program(settings: &ToolSettings) -> Option<&'static RolloutProgram> {
 pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) -> bool {
     let Some(program) = program(settings) else { return false };
     programs::refuse_file(settings, "give that file too", draft);
-    settings.take("world_size");
     let mut said = RolloutSettings { settings, draft, program: program.name };
     (program.read)(&mut said);
+    said.settings.take(DEVICES);
     said.draft.assume(Field::Precision, Precision::Bf16, said.default());
     table::read(program.harmless, settings, draft);
-    table::leave("", std::mem::take(settings), draft);
+    table::leave(harmless::LAUNCHER, std::mem::take(settings), draft);
     true
 }

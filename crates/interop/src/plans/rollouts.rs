@@ -10,7 +10,7 @@ use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF};
 
-pub(super) use trl::read as read_beside_trainer;
+pub(super) use trl::{of_axolotl, read as read_beside_trainer};
 
 /// Settings of a program while they are taken over.
 pub(super) struct RolloutSettings<'a> {

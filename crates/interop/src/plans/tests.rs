@@ -80,9 +80,11 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["sft", "dpo", "dpo", "kto", "orpo", "reward"]),
         one_of(&["resident", "precomputed", "host", "adapters-off", "none"]),
         one_of(&["longest", "packed", "fixed"]),
+        one_of(&["all", "completions"]),
+        one_of(&["512", "1024"]),
     );
     // Most plans differ from the usual one in a few fields: a tool lacks any that differs in all.
-    let said = prop::collection::vec(0..4_u8, 47);
+    let said = prop::collection::vec(0..4_u8, 49);
     let parts = (mesh, batch, state, rest, exchanges, trained, methods, said);
     parts.prop_map(|(mesh, batch, state, rest, exchanges, trained, methods, said)| {
         let words = [
@@ -133,6 +135,8 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("method", methods.0),
             ("reference", methods.1),
             ("padding", methods.2),
+            ("logits", methods.3),
+            ("response-max", methods.4),
         ];
         let always = |flag: &str| ["model", "strategy", "devices"].contains(&flag);
         let words = words.into_iter().zip(said).filter(|((flag, _), said)| *said == 0 || always(flag));
@@ -161,7 +165,7 @@ const TARGETS: [(PlanTarget, Option<&str>, &[Field]); 10] = [
     (PlanTarget::Accelerate, None, &[Field::Model, Field::MicroBatch, Field::Accumulate, Field::Sequence]),
     (PlanTarget::Trainer, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Method]),
     (PlanTarget::LlamaFactory, None, &[Field::Model, Field::Devices]),
-    (PlanTarget::Swift, None, &[Field::Model, Field::Devices]),
+    (PlanTarget::Swift, None, &[Field::Model, Field::Devices, Field::ResponseMax]),
     (PlanTarget::DeepSpeed, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
     (PlanTarget::DeepSpeed, Some("0.18"), &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
     (PlanTarget::Megatron, None, &[]),
@@ -171,11 +175,12 @@ const TARGETS: [(PlanTarget, Option<&str>, &[Field]); 10] = [
 ];
 
 /// What a file of a run says in no way: how long it is, what it costs, what the machine might be.
-const NOT_OF_A_RUN: [Field; 8] = [
+const NOT_OF_A_RUN: [Field; 9] = [
     Field::Tokens,
     Field::Examples,
     Field::Epochs,
     Field::Packing,
+    Field::ResponseMax,
     Field::Price,
     Field::FlopCount,
     Field::Bandwidth,

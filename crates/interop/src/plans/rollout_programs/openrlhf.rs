@@ -1,12 +1,15 @@
 //! `OpenRLHF`'s options, with dots since 2026 and with underscores before (`openrlhf/cli/train_ppo_ray.py` of OpenRLHF/OpenRLHF at
-//! 3c3be623).
+//! 3c3be623; `train_dpo.py` beside it, of 0.11.2 and 0.9.0).
 
-use shardscope_engine::plan::{Offload, PostMethod, RolloutLayout, TrainerOffload};
+use shardscope_engine::plan::{
+    BesideModel, FrozenFormat, Offload, Optimizer, Padding, PostMethod, RolloutLayout, TrainerOffload,
+};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
+use super::super::launcher::DEVICES;
 use super::super::rollouts::RolloutSettings;
-use super::super::table::nothing;
+use super::super::table::{self, OFF, ToolKey, clips, nothing, only, optimizers};
 use super::RolloutProgram;
 
 pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
@@ -15,44 +18,94 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     keys: &[&["vllm_num_engines"], &["vllm.num_engines"]],
     assigns: false,
     read,
-    harmless: &[
-        nothing("data.*", RUN),
-        nothing("prompt_data*", RUN),
-        nothing("input_key", RUN),
-        nothing("label_key", RUN),
-        nothing("apply_chat_template", RUN),
-        nothing("save_*", RUN),
-        nothing("ckpt_*", RUN),
-        nothing("logger.*", RUN),
-        nothing("load_checkpoint", RUN),
-        nothing("use_wandb", RUN),
-        nothing("use_tensorboard", RUN),
-        nothing("num_episodes", RUN),
-        nothing("max_samples", RUN),
-        nothing("remote_rm_url", "code that scores answers is no part of the devices' memory"),
-        nothing("reward.remote_url", "code that scores answers is no part of the devices' memory"),
-        nothing("actor_learning_rate", LOSS),
-        nothing("critic_learning_rate", LOSS),
-        nothing("gamma", LOSS),
-        nothing("lambd", LOSS),
-        nothing("l2", LOSS),
-        nothing("normalize_reward", LOSS),
-        nothing("eps_clip*", LOSS),
-        nothing("algo.*", LOSS),
-        nothing("use_kl_loss", LOSS),
-        nothing("kl_estimator", LOSS),
-        nothing("packing_samples", "every answer is taken to be as long as the longest"),
-        nothing("ds.packing_samples", "every answer is taken to be as long as the longest"),
-        nothing("micro_rollout_batch_size", "a forward alone takes as many answers at once as an update"),
-        nothing("rollout.micro_batch_size", "a forward alone takes as many answers at once as an update"),
-        nothing("enable_prefix_caching", UNTIMED),
-        nothing("enforce_eager", UNTIMED),
-        nothing("vllm_sync_*", UNTIMED),
-        nothing("vllm.sync_backend", UNTIMED),
-        nothing("flash_attn", "the stack says which attention runs"),
-        nothing("bf16", "products are in bf16"),
-    ],
+    harmless: HARMLESS,
 };
+
+/// Pairs of answers that are given.
+pub(super) const PAIRS: RolloutProgram = RolloutProgram {
+    started: &["openrlhf.cli.train_dpo", "openrlhf/cli/train_dpo.py"],
+    keys: &[],
+    read: read_pairs,
+    ..PROGRAM
+};
+
+const HARMLESS: &[ToolKey] = &[
+    nothing("data.*", RUN),
+    nothing("prompt_data*", RUN),
+    nothing("input_key", RUN),
+    nothing("label_key", RUN),
+    nothing("apply_chat_template", RUN),
+    nothing("save_*", RUN),
+    nothing("ckpt_*", RUN),
+    nothing("ckpt.*", RUN),
+    nothing("logger.*", RUN),
+    nothing("load_checkpoint", RUN),
+    nothing("use_wandb", RUN),
+    nothing("use_tensorboard", RUN),
+    nothing("num_episodes", RUN),
+    nothing("max_samples", RUN),
+    nothing("remote_rm_url", "code that scores answers is no part of the devices' memory"),
+    nothing("reward.remote_url", "code that scores answers is no part of the devices' memory"),
+    nothing("actor_learning_rate", LOSS),
+    nothing("critic_learning_rate", LOSS),
+    nothing("gamma", LOSS),
+    nothing("lambd", LOSS),
+    nothing("l2", LOSS),
+    nothing("normalize_reward", LOSS),
+    nothing("eps_clip*", LOSS),
+    nothing("algo.*", LOSS),
+    nothing("use_kl_loss", LOSS),
+    nothing("kl_estimator", LOSS),
+    nothing("packing_samples", "every answer is taken to be as long as the longest"),
+    nothing("ds.packing_samples", "every answer is taken to be as long as the longest"),
+    nothing("micro_rollout_batch_size", "a forward alone takes as many answers at once as an update"),
+    nothing("rollout.micro_batch_size", "a forward alone takes as many answers at once as an update"),
+    nothing("enable_prefix_caching", UNTIMED),
+    nothing("enforce_eager", UNTIMED),
+    nothing("vllm_sync_*", UNTIMED),
+    nothing("vllm.sync_backend", UNTIMED),
+    nothing("flash_attn", "the stack says which attention runs"),
+    nothing("bf16", "products are in bf16"),
+    nothing("eval.*", RUN),
+    nothing("eval_*", RUN),
+    nothing("dataset*", RUN),
+    nothing("train.seed", RUN),
+    nothing("seed", RUN),
+    nothing("local_rank", RUN),
+    nothing("use_ms", RUN),
+    nothing("chosen_key", RUN),
+    nothing("rejected_key", RUN),
+    nothing("prompt_key", RUN),
+    nothing("input_template", RUN),
+    nothing("tokenizer_chat_template", RUN),
+    nothing("wandb_*", RUN),
+    nothing("logging_steps", RUN),
+    nothing("disable_*", RUN),
+    nothing("ds.use_universal_ckpt", RUN),
+    nothing("use_ds_universal_ckpt", RUN),
+    nothing("adam.*", LOSS),
+    nothing("adam_betas", LOSS),
+    nothing("muon.*", LOSS),
+    nothing("learning_rate", LOSS),
+    nothing("lr_*", LOSS),
+    nothing("min_lr_ratio", LOSS),
+    nothing("beta", LOSS),
+    nothing("ipo", LOSS),
+    nothing("label_smoothing", LOSS),
+    nothing("aux_loss_coef", LOSS),
+    nothing("nll_loss_coef", LOSS),
+    nothing("model.*", LOSS),
+    nothing("lora_alpha", LOSS),
+    nothing("lora_dropout", LOSS),
+    nothing("ds.lora.*", LOSS),
+    nothing("gradient_checkpointing_use_reentrant", "how it is computed again changes no size"),
+    nothing("overlap_comm", "the stack says what overlaps"),
+    nothing("ds.overlap_comm", "the stack says what overlaps"),
+    nothing("ring_head_stride", "the stack says which attention runs"),
+    nothing("ds.ring_attn_head_stride", "the stack says which attention runs"),
+    nothing("ds.attn_implementation", "the stack says which attention runs"),
+    nothing("ds.experts_implementation", "the stack says how experts are multiplied"),
+];
 
 const RUN: &str = "it is of the run, and no part of a step";
 const LOSS: &str = "numbers of a loss change neither size nor time";
@@ -87,6 +140,18 @@ const NAMES: &[(&str, &str)] = &[
     ("reward.model_name_or_path", "reward_pretrain"),
     ("algo.kl.init_coef", "init_kl_coef"),
     ("ref.offload", "ref_reward_offload"),
+    ("ref_offload", "ref_reward_offload"),
+    ("ref.model_name_or_path", "ref_pretrain"),
+    ("model.model_name_or_path", "pretrain"),
+    ("model.gradient_checkpointing_enable", "gradient_checkpointing"),
+    ("ds.param_dtype", "param_dtype"),
+    ("ds.zpg", "zpg"),
+    ("ds.grad_accum_dtype", "grad_accum_dtype"),
+    ("ds.deepcompile", "deepcompile"),
+    ("ds.use_liger_kernel", "use_liger_kernel"),
+    ("ds.load_in_4bit", "load_in_4bit"),
+    ("ds.lora.target_modules", "target_modules"),
+    ("train.full_determinism_enable", "full_determinism"),
 ];
 
 const ROLES: &str = "colocate all models: a plan's critic, reference and reward model have the trainer's devices";
@@ -124,8 +189,67 @@ fn read(said: &mut RolloutSettings<'_>) {
     let host = said.is_on("ref_reward_offload", false);
     said.reference(compares, host, "init_kl_coef");
     state(said);
+    let waits = if said.is_on("deepspeed_enable_sleep", false) { TrainerOffload::All } else { TrainerOffload::None };
+    said.draft.take(Field::TrainerOffload, waits, "deepspeed_enable_sleep");
     engine(said, critic.is_some());
 }
+
+/// Pairs of given answers, which both batch sizes count; a copy of the model, beside adapters too, has its log-probabilities between
+/// forward and backward (`openrlhf/trainer/dpo_trainer.py`).
+fn read_pairs(said: &mut RolloutSettings<'_>) {
+    for (now, before) in NAMES {
+        said.settings.call(now, before);
+    }
+    said.method(PostMethod::Dpo, "train_dpo");
+    said.adapters("lora_rank");
+    let adapts = said.draft.value(Field::Train).is_some();
+    if let Some(bits) = said.take("load_in_4bit").filter(|bits| !OFF.contains(&bits.text.as_str())) {
+        if adapts {
+            said.draft.take(Field::FrozenFormat, FrozenFormat::Nf4, &bits.place);
+        } else {
+            said.draft.cannot(&bits, "trains no adapters beside it", "say ds.lora.rank, or leave it out");
+        }
+    }
+    said.only("target_modules", &["all-linear"], "say --lora-targets, and leave it out");
+    said.recompute("gradient_checkpointing", false);
+    let [trained, compared] = ["pretrain", "ref_pretrain"].map(|name| said.settings.text(name).map(str::to_owned));
+    if compared.is_some_and(|compared| Some(compared) != trained) {
+        said.ask_model("ref_pretrain", Field::Reference);
+    }
+    said.settings.take("ref_pretrain");
+    said.ask_model("pretrain", Field::Model);
+    let host = said.is_on("ref_reward_offload", false);
+    let reference = if host { BesideModel::Host } else { BesideModel::Resident };
+    said.draft.take(Field::Reference, reference, "ref.offload");
+    let pairs = said.count("train_batch_size", 128);
+    said.draft.read(Field::GlobalBatch, &pairs.value.to_string(), &format!("{} (pairs)", pairs.place));
+    said.number("micro_train_batch_size", Field::MicroBatch, 8_u32);
+    said.number("max_len", Field::Sequence, 512_u32);
+    let why = "OpenRLHF fills the answers of a batch up to the longest, or leaves out what fills them";
+    said.draft.assume(Field::Padding, Padding::Longest, why);
+    if let Some(format) = said.take("param_dtype") {
+        said.draft.read(Field::Precision, &format.text, &format.place);
+    }
+    if let Some(devices) = said.take(DEVICES) {
+        said.draft.read(Field::Devices, &devices.text, &devices.place);
+    }
+    state(said);
+    if let Some(ranks) = said.take("zpg").filter(|ranks| ranks.text != "1") {
+        said.draft.read(Field::Hpz, &ranks.text, &ranks.place);
+    }
+    table::read(OF_PAIRS, said.settings, said.draft);
+}
+
+/// What changes the step of `train_dpo` in ways that a plan has or has not.
+const OF_PAIRS: &[ToolKey] = &[
+    nothing("max_epochs", RUN),
+    clips("max_norm"),
+    optimizers("optim", &[("adam", Optimizer::Adam, false), ("muon", Optimizer::Muon, false)]),
+    only("grad_accum_dtype", &["bf16", "fp16"], "leave it out: a plan sums gradients in the format of its weights"),
+    only("deepcompile", OFF, "give the run without it: what DeepSpeed's compiler moves is not known"),
+    only("use_liger_kernel", OFF, "give the run without it: which kernels it has instead depends on the model"),
+    only("full_determinism", OFF, "a plan's kernels are the fast ones"),
+];
 
 /// How `DeepSpeed` keeps the trainer's state.
 fn state(said: &mut RolloutSettings<'_>) {
@@ -134,8 +258,6 @@ fn state(said: &mut RolloutSettings<'_>) {
     if said.is_on("adam_offload", false) {
         said.draft.take(Field::Offload, Offload::Optimizer, "adam_offload");
     }
-    let waits = if said.is_on("deepspeed_enable_sleep", false) { TrainerOffload::All } else { TrainerOffload::None };
-    said.draft.take(Field::TrainerOffload, waits, "deepspeed_enable_sleep");
     said.number("ring_attn_size", Field::Context, 1_u32);
     said.number("ds_tensor_parallel_size", Field::Tensor, 1_u32);
     said.draft.stack = Some(("hf-deepspeed-2024", "DeepSpeed, which OpenRLHF starts"));

@@ -2,14 +2,13 @@
 //! of huggingface/trl at f2cd57710; `swift/rlhf_trainers/args_mixin.py` and `swift/arguments/rlhf_args.py` of modelscope/ms-swift at
 //! 3602360a5). Not for the batch that an update passes at once, which the Trainer's own settings say.
 
-use shardscope_engine::plan::{PostMethod, RolloutLayout, TrainerOffload};
+use shardscope_engine::plan::{Logits, PostMethod, RolloutLayout, TrainerOffload};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
-use super::super::table::nothing;
-use super::super::{table, table::ToolKey};
+use super::super::table::{self, OFF, ToolKey, nothing, only};
 use super::{RolloutSettings, SaidCount};
 
 const ENGINE: &str = "set use_vllm: a plan's answers are an engine's, not the trainer's own";
@@ -24,10 +23,43 @@ const HARMLESS: &[ToolKey] = &[
     nothing("epsilon*", "numbers of a loss change neither size nor time"),
     nothing("scale_rewards", "numbers of a loss change neither size nor time"),
     nothing("mask_truncated_completions", "numbers of a loss change neither size nor time"),
+    nothing("num_completions_to_print", "it is of the run, and no part of a step"),
+    nothing("min_p", "how a token is chosen changes no size"),
+    nothing("repetition_penalty", "how a token is chosen changes no size"),
+    nothing("importance_sampling_level", "numbers of a loss change neither size nor time"),
     nothing("log_completions", "it is of the run, and no part of a step"),
     nothing("vllm_importance_sampling*", "numbers of a loss change neither size nor time"),
     nothing("vllm_*", "rollouts are not timed"),
 ];
+
+/// What axolotl alone has of it (`src/axolotl/core/trainers/grpo` and `src/axolotl/utils/schemas` of axolotl-ai-cloud/axolotl 0.19).
+const OF_AXOLOTL: &[ToolKey] = &[
+    only("async_prefetch", OFF, OLDER),
+    only("use_data_producer", OFF, OLDER),
+    only("use_liger_loss", OFF, "say --loss chunked, and switch it off"),
+    only("vllm_data_parallel_size", &["1"], "give the run without it: engines are whole on their devices"),
+    nothing("rollout_func", "rollouts are not timed"),
+    nothing("max_length", "axolotl hands its length to no part of a rollout"),
+];
+
+/// Takes axolotl's sections for TRL's arguments, under whose names it hands them on; of its engine only where it says whose devices that
+/// has.
+pub(in super::super) fn of_axolotl(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let engine = settings.take_inside("vllm").renamed(|name| format!("vllm_{name}"));
+    let said = settings.take_inside("trl");
+    settings.fall_back(said);
+    settings.call("rl_beta", "beta");
+    if settings.has("vllm_mode") {
+        settings.fall_back(engine);
+        if !settings.has("vllm_gpu_memory_utilization") {
+            settings.put("vllm_gpu_memory_utilization", "0.9", "axolotl's default");
+        }
+    } else {
+        let why = "axolotl hands it on where trl.vllm_mode says whose devices the engine has";
+        engine.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, why));
+    }
+    table::read(OF_AXOLOTL, settings, draft);
+}
 
 /// Reads it, with the defaults of TRL or of ms-swift.
 pub(in super::super) fn read(
@@ -36,7 +68,7 @@ pub(in super::super) fn read(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
 ) {
-    let swift = program != "TRL";
+    let swift = program.ends_with("swift") || program.ends_with("SWIFT");
     let program = if swift { "ms-swift" } else { "TRL" };
     let mut said = RolloutSettings { settings, draft, program };
     said.off("async_generate", OLDER);
@@ -102,6 +134,11 @@ fn lengths(said: &mut RolloutSettings<'_>, swift: bool) {
         said.sequence(&prompt, &answer);
     } else {
         said.draft.ask(Field::Sequence, &answer.place, "how long prompts are is in no file: the answer is cut there");
+    }
+    // Where answers alone have logits, how long they are matters.
+    if said.draft.value(Field::Logits) == Some(&Logits::Completions.into()) {
+        let most = answer.value.min(said.draft.count(Field::Sequence).unwrap_or(answer.value));
+        said.draft.take(Field::ResponseMax, most, &answer.place);
     }
 }
 
