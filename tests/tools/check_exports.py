@@ -6,6 +6,8 @@ It needs no GPU. A package that is missing is a failure, not a skip: name the ta
     accelerate      accelerate 1.15.0
     deepspeed       deepspeed 0.19.8
     hf-trainer      transformers 5.24.0, and trl 1.16.0 for adapters, which its parser of `trl sft` reads
+    llama-factory   llamafactory 0.9.5 and what its arguments import: transformers 5.6, trl 0.24, accelerate 1.11
+    ms-swift        ms-swift 4.6.0 with the same, and bitsandbytes
     torchtitan      torchtitan 0.2.2, of which the TOML is read (0.3.0 in an environment of its own: torchtitan-command)
     torchtune       torchtune 0.7.0 with torchao 0.18: a configuration of its recipes with ours over it, as `tune validate` checks it.
                     The registry has 0.6.1 at most, whose recipes lack the mesh: let PYTHONPATH name a clone of v0.7.0
@@ -63,6 +65,26 @@ PLANS["torchtune"] = [
     ]
 ]
 PLANS["torchtitan-command"] = PLANS["torchtitan"]
+# What both of these are given, and what their files say of it.
+TUNED = [
+    ("--devices 8 --strategy fsdp --recompute full --micro-batch 2 --accumulate 4", {"micro": 2, "again": True}),
+    ("--devices 8 --strategy fsdp --recompute none --precision fp16 --optimizer adam8bit", {"again": False}),
+    ("--devices 8 --strategy fsdp --offload state --reshard off", {"offload": True, "reshard": False}),
+    ("--devices 16 --strategy hsdp --shard 8 --recompute full", {"again": True}),
+    ("--devices 8 --strategy ddp --train lora --lora-rank 64 --lora-targets q,v", {"rank": 64, "targets": ["q_proj", "v_proj"]}),
+    ("--devices 1 --strategy ddp --train qlora --micro-batch 4 --recompute full", {"bits": 4, "micro": 4}),
+    ("--devices 8 --strategy ddp --train lora --frozen-format int8", {"bits": 8}),
+    ("--devices 8 --strategy fsdp --method dpo --padding longest", {"method": "dpo"}),
+    ("--devices 8 --strategy fsdp --method orpo --padding longest", {"method": "orpo"}),
+    ("--devices 8 --strategy fsdp --method kto --padding longest --train lora", {"method": "kto"}),
+    ("--devices 8 --strategy fsdp --method reward --padding longest --recompute full", {"method": "rm", "again": True}),
+]
+PLANS["llama-factory"] = TUNED
+PLANS["ms-swift"] = TUNED + [
+    ("--devices 8 --strategy fsdp --method dpo --reference precomputed --padding packed", {"ahead": True, "packing": True}),
+    ("--devices 8 --strategy fsdp --method dpo --padding longest --logits completions --response-max 1024", {"answers": True}),
+    ("--devices 8 --strategy fsdp --method kto --padding longest", {"answers": False}),
+]
 
 
 def export(program, target, plan, folder):
@@ -140,6 +162,80 @@ def sft(arguments):
     return parsed[0], parsed[1]
 
 
+def llama_factory(path, expected, _devices):
+    """What `llamafactory-cli train FILE` makes of it; model and data are no part of a plan."""
+    from llamafactory.hparams import get_train_args
+    from omegaconf import OmegaConf
+
+    own = OmegaConf.to_container(OmegaConf.load(path))
+    given = {"model_name_or_path": "m", "dataset": "d", "template": "llama3", "report_to": "none", **WITHOUT_DEVICE}
+    model, data, training, tuning, _ = get_train_args(own | given)
+    assert data.cutoff_len == 4096, data.cutoff_len
+    method = "orpo" if tuning.stage == "dpo" and tuning.pref_loss == "orpo" else tuning.stage
+    found = of_trainer(training) | {
+        "method": method,
+        "again": not model.disable_gradient_checkpointing,
+        "bits": model.quantization_bit,
+        "rank": tuning.lora_rank,
+        "targets": tuning.lora_target,
+    }
+    has(found, expected)
+
+
+def swift(path, expected, _devices):
+    """What `swift sft FILE` or `swift rlhf FILE` makes of it, of a model whose shape alone is there."""
+    import yaml
+    from swift.arguments import RLHFArguments, SftArguments
+    from swift.cli.main import parse_yaml_args
+    from swift.utils import parse_args
+
+    own = yaml.safe_load(Path(path).read_text())
+    folder = Path(path).parent / "model"
+    folder.mkdir()
+    shape = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 256, "max_position_embeddings": 8192}
+    (folder / "config.json").write_text(json.dumps(shape))
+    words = [path]
+    parse_yaml_args(words)
+    kind = RLHFArguments if "rlhf_type" in own else SftArguments
+    given = f"--model {folder} --model_type llama --template llama3_2 --dataset d --report_to none".split()
+    given += [word for key, value in WITHOUT_DEVICE.items() for word in (f"--{key}", str(value))]
+    args, left = parse_args(kind, words + given)
+    assert not left, f"it leaves {left}"
+    assert args.max_length == 4096, args.max_length
+    training = args.training_args
+    found = of_trainer(training) | {
+        "method": getattr(args, "rlhf_type", "sft"),
+        "again": training.gradient_checkpointing or bool((training.fsdp_config or {}).get("activation_checkpointing")),
+        "bits": args.quant_bits,
+        "rank": args.lora_rank,
+        "targets": args.target_modules,
+        "ahead": getattr(training, "precompute_ref_log_probs", None),
+        "packing": args.packing,
+        "answers": args.use_logits_to_keep,
+    }
+    has(found, expected)
+
+
+# What else is said where there is no device: neither format can be had there.
+WITHOUT_DEVICE = {"use_cpu": True, "bf16": False, "fp16": False}
+
+
+def of_trainer(read):
+    """What the Trainer's arguments say, whichever program reads them."""
+    sharded = read.fsdp_config or {} if read.fsdp else {}
+    return {
+        "micro": read.per_device_train_batch_size,
+        "offload": "offload" in str(read.fsdp),
+        "reshard": sharded.get("reshard_after_forward", True),
+    }
+
+
+def has(found, expected):
+    for key, value in expected.items():
+        assert found[key] == value, f"{key} is {found[key]}, not {value}"
+
+
 def torchtune_recipe(path, expected, _devices):
     import torchtune
     from omegaconf import OmegaConf
@@ -192,6 +288,8 @@ CHECKS = {
     "accelerate": accelerate,
     "deepspeed": deepspeed,
     "hf-trainer": hf_trainer,
+    "llama-factory": llama_factory,
+    "ms-swift": swift,
     "torchtitan": torchtitan,
     "torchtitan-command": torchtitan_command,
     "torchtune": torchtune_recipe,

@@ -37,7 +37,7 @@ const LIGER_KERNELS: &str = "liger_kernel_config.";
 
 /// Reads the switch of an MLP in tiles, and how many tiles there are: axolotl's, which takes as many tokens a tile as the model has
 /// channels where it is not told (`src/axolotl/monkeypatch/tiled_mlp/patch.py`), and ms-swift's, which then takes four tiles
-/// (`swift/plugin/tiled_mlp.py`).
+/// (`swift/plugin/tiled_mlp.py`, which 4.6 has no more).
 pub(super) fn read_tiles(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let count = settings.take(TILES);
     for name in ["tiled_mlp", TILES_OF_SWIFT] {
@@ -52,8 +52,8 @@ pub(super) fn read_tiles(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// How many tiles the MLP has, and ms-swift's switch of them.
-pub(super) const TILES: &str = "tiled_mlp_num_shards";
-pub(super) const TILES_OF_SWIFT: &str = "use_tiled_mlp";
+const TILES: &str = "tiled_mlp_num_shards";
+const TILES_OF_SWIFT: &str = "use_tiled_mlp";
 
 /// Reads Liger's kernels. That of the loss is a plan's; those of norms, activations and positions keep less and take less
 /// time, which no stack of these tools knows: they stay with the plan as what may change its figures.

@@ -1,13 +1,14 @@
 //! Programs of fine-tuning that take the Trainer's arguments beside keys of their own, as plans are written for them:
 //! LLaMA-Factory's YAML and ms-swift's. Not for how they are read, which is the Trainer's ([`super::trainer`]).
 
-use shardscope_engine::plan::{BesideModel, FrozenFormat, MasterWeights, Padding, PostMethod, Recompute, TrainMethod};
+use shardscope_engine::plan::{
+    BesideModel, FrozenFormat, Logits, MasterWeights, Padding, PostMethod, Recompute, TrainMethod,
+};
 use shardscope_engine::scenario::Field;
 
 use super::adapters;
 use super::deviation::Deviation;
 use super::frozen;
-use super::kernels;
 use super::lacks::ToolTable;
 use super::post_training::{self, AHEAD, COMPARES, FILLS, STAGE};
 use super::table::{Codec, ToolKey, codec, left_to};
@@ -42,13 +43,8 @@ const FACTORY_KEYS: &[ToolKey] = &[
 ];
 
 /// ms-swift's own keys (`swift/arguments` of its repository).
-const SWIFT_KEYS: &[ToolKey] = &[
-    codec(&trainer::REDUCTION),
-    codec(&SWIFT_TYPE),
-    codec(&SWIFT_ADAPTERS),
-    codec(&SWIFT_TILES),
-    left_to(frozen::SCRIPT, &frozen::FIELDS),
-];
+const SWIFT_KEYS: &[ToolKey] =
+    &[codec(&trainer::REDUCTION), codec(&SWIFT_TYPE), codec(&SWIFT_ADAPTERS), left_to(frozen::SCRIPT, &frozen::FIELDS)];
 
 /// What stands beside their files.
 const LAUNCHED: &[ToolKey] = &[
@@ -86,28 +82,44 @@ const FACTORY_STAGE: Codec = Codec::new(
 
 /// ms-swift's type of a method.
 const SWIFT_TYPE: Codec = Codec::new(
-    &METHOD_FIELDS,
+    &[Field::Method, Field::Reference, Field::Padding, Field::Logits],
     |_, _| {},
     |writer| {
         post_training::leave_padding(writer);
         let plan = writer.plan();
         let method = plan.post_training.method;
+        let alone = plan.post_training.logits == Logits::Completions;
+        let logits = keeps_logits(method).then(|| Line::new(post_training::LOGITS, alone));
         let word = match method {
             PostMethod::Dpo | PostMethod::Orpo | PostMethod::Kto => method.word(),
             PostMethod::Reward => "rm",
-            _ => return writer.line(LENGTH, Field::Sequence).into_iter().collect(),
+            _ => return writer.line(LENGTH, Field::Sequence).into_iter().chain(logits.filter(|_| alone)).collect(),
         };
         let packed = plan.padding() == Padding::Packed && method.sequences() > 1;
-        let packed = packed.then(|| Line::new("packing", true));
+        // Without flash attention it refuses to pack (`_check_padding_free` of `swift/arguments/sft_args.py`).
+        let packed = packed.then(|| [Line::new("packing", true), Line::new("attn_impl", "flash_attention_2")]);
         let ahead = (plan.reference() == BesideModel::Precomputed).then(|| Line::new(AHEAD, true));
         let length = writer.line(LENGTH, Field::Sequence);
-        std::iter::once(Line::new("rlhf_type", word)).chain(packed).chain(ahead).chain(length).collect()
+        std::iter::once(Line::new("rlhf_type", word))
+            .chain(packed.into_iter().flatten())
+            .chain(ahead)
+            .chain(length)
+            .chain(logits)
+            .collect()
     },
 )
 .losing(&[
     NO_METHOD,
     Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, true), COMPARES),
     Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, true), FILLS),
+    Deviation::instead(
+        Field::Logits,
+        |asked, _| {
+            let post = &asked.plan().post_training;
+            post.logits == Logits::Completions && !keeps_logits(post.method)
+        },
+        "ms-swift has TRL's trainer for it, which computes those of all tokens",
+    ),
     // Without copies of them, as `read_storage` of the Trainer's reader has it.
     Deviation::instead(
         Field::MasterWeights,
@@ -119,18 +131,10 @@ const SWIFT_TYPE: Codec = Codec::new(
     ),
 ]);
 
-/// ms-swift's MLP in tiles.
-const SWIFT_TILES: Codec = Codec::new(
-    &[Field::MlpTiles],
-    |_, _| {},
-    |writer| {
-        if writer.plan().mlp_tiles == 1 {
-            return Vec::new();
-        }
-        let count = writer.line(kernels::TILES, Field::MlpTiles);
-        std::iter::once(Line::new(kernels::TILES_OF_SWIFT, true)).chain(count).collect()
-    },
-);
+/// Whether ms-swift says of a method which tokens have logits.
+fn keeps_logits(method: PostMethod) -> bool {
+    matches!(method, PostMethod::Sft | PostMethod::Dpo | PostMethod::Kto)
+}
 
 const METHOD_FIELDS: [Field; 3] = [Field::Method, Field::Reference, Field::Padding];
 
