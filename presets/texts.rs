@@ -61,6 +61,7 @@ embedded! {
         "accelerate-megatron",
         "deepspeed",
         "megatron",
+        "primus",
         "torchtitan",
         "torchtune",
         "trainer",

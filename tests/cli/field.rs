@@ -2,7 +2,9 @@
 
 mod examples;
 mod kinds;
+mod primus;
 mod programs;
+mod xtuner;
 
 use super::run::{Home, Run, assert_contains};
 

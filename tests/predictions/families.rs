@@ -929,6 +929,21 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 60,
     },
+    // Packed examples that attention keeps apart, over context ranks, with a window and with experts.
+    Family {
+        name: "examples-apart",
+        base: &[H100, ("strategy", "zero1"), ("recompute", "full"), ("examples_apart", "true")],
+        axes: &[
+            ("packing", &["4096", "512", LEFT]),
+            ("model", &["llama-3.1-8b", "gpt-oss-20b", "qwen3-next-80b-a3b", "nemotron-h-8b"]),
+            ("context", &["1", "4"]),
+            ("context_kind", &[LEFT, "ulysses", "all-gather"]),
+            ("stack", &["megatron-core-2026", "default"]),
+            ("sequence", &["32768", "131072"]),
+            ("nodes", &["4"]),
+        ],
+        take: 40,
+    },
     // Averages of weights beside experts, stages, a frozen end and an offload.
     Family {
         name: "averages-beside",

@@ -226,6 +226,8 @@ pub struct Plan {
     /// Whether moments are in pages that leave the device when it is full and come back for the update, all of them where
     /// not all have room.
     pub paged_optimizer: bool,
+    /// Whether attention keeps to each of the examples that are packed into a sequence.
+    pub examples_apart: bool,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
     /// The part of a step whose kernels the host does not launch one by one.
@@ -378,6 +380,7 @@ impl Plan {
             host_threads: None,
             host_pinned: true,
             paged_optimizer: false,
+            examples_apart: false,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,
             compile: Compile::Off,
@@ -404,6 +407,12 @@ impl Plan {
             sequences * f64::from(self.epochs) * f64::from(each)
         };
         self.tokens.or_else(|| self.examples.map(of_examples))
+    }
+
+    /// Tokens that attention has before it as one sequence: those of an example, where it keeps to each of several.
+    pub fn attended_sequence(&self) -> u32 {
+        let example = self.packing.filter(|_| self.examples_apart && self.padding() == Padding::Packed);
+        example.map_or(self.sequence, |example| example.min(self.sequence))
     }
 
     /// How answers fill sequences: packed where it is known how long they are, unless somebody says otherwise.

@@ -20,7 +20,9 @@ mod launcher;
 mod loss;
 mod megatron;
 mod post_training;
+mod primus;
 mod programs;
+mod python;
 mod refusals;
 mod releases;
 mod rollout_programs;
@@ -40,6 +42,7 @@ mod tuners;
 mod words;
 mod writer;
 mod written;
+mod xtuner;
 
 use std::path::Path;
 
@@ -156,6 +159,12 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     }
     if rollout_programs::is_of(&settings) {
         return Ok(vec![(PlanTarget::Trainer, settings)]);
+    }
+    if let Some(read) = primus::of_file(&mut settings) {
+        return Ok(vec![read?]);
+    }
+    if let Some(read) = xtuner::of_file(name, text) {
+        return Ok(vec![(PlanTarget::Trainer, read?)]);
     }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));

@@ -74,10 +74,12 @@ impl Rates<'_> {
         }
     }
 
-    /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends.
+    /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends; of examples that
+    /// are kept apart each meets its own keys alone.
     fn attended_scores(&self, kind: LayerKind) -> f64 {
-        let model = &self.scenario.model;
-        model.score_width(kind) * model.attended(kind, self.scenario.plan.sequence)
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let example = plan.attended_sequence();
+        model.score_width(kind) * model.attended(kind, example) * (f64::from(example) / f64::from(plan.sequence))
     }
 
     /// Traffic of the gate of attention's output.

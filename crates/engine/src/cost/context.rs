@@ -56,7 +56,8 @@ impl Rates<'_> {
         let ContextMesh { heads, others, gathers, .. } = mesh;
         let keys = if others > 1 {
             let numbers = self.tokens() * self.passed_width(mixer, heads) * f64::from(layout.context);
-            self.gather(Payload::plain(numbers, storage), layout.context_others(heads))
+            let (payload, group) = (Payload::plain(numbers, storage), layout.context_others(heads));
+            if gathers { self.gather(payload, group) } else { self.pass_around(payload, group) }
         } else {
             Transfer::default()
         };

@@ -61,8 +61,9 @@ impl Rates<'_> {
     /// 450` measured on H100 and B200). Ranks that pass keys around fill the blocks of the keys of other ranks in whole.
     fn ramp_of_keys(&self, kind: LayerKind) -> f64 {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let attended = if kind.mixer == Mixer::Window { model.attended(kind, plan.sequence) } else { 1.0 };
-        let keys = f64::from(plan.sequence) * attended;
+        let sequence = plan.attended_sequence();
+        let attended = if kind.mixer == Mixer::Window { model.attended(kind, sequence) } else { 1.0 };
+        let keys = f64::from(sequence) * attended;
         keys / (keys + self.calibrated.efficiency.attention_half_sequence)
     }
 
@@ -86,7 +87,7 @@ impl Rates<'_> {
     /// 0.835.
     fn backward_share(&self) -> f64 {
         let fitted = self.calibrated.efficiency.attention_backward;
-        let sequence = f64::from(self.scenario.plan.sequence);
+        let sequence = f64::from(self.scenario.plan.attended_sequence());
         let long = match self.attention {
             Attention::Flash3 => LONG_BACKWARD,
             Attention::Flash2 if self.scenario.cluster.device.architecture == WRITTEN_FOR => LONG_BACKWARD_2,

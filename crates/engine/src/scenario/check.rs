@@ -49,6 +49,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     tuning::adapters(scenario, &mut checks);
     tuning::pages(scenario, &mut checks);
     tuning::examples(scenario, &mut checks);
+    tuning::examples_apart(scenario, &mut checks);
     tuning::frozen(scenario, &mut checks);
     beside::method(scenario, &mut checks);
     pipeline(scenario, &mut checks);

@@ -388,7 +388,7 @@ fn run(draws: &mut Draws, plan: &mut Plan) {
     match draws.below(4) {
         1 => plan.tokens = Some(3e11),
         2 => (plan.examples, plan.epochs) = (Some(20_000), 1 + draws.below(3)),
-        3 => (plan.examples, plan.packing) = (Some(20_000), Some(100)),
+        3 => (plan.examples, plan.packing, plan.examples_apart) = (Some(20_000), Some(100), draws.seldom()),
         _ => {}
     }
     plan.reduction = draws.one(Reduction::ALL);

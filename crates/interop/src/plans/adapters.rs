@@ -309,6 +309,9 @@ pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+/// axolotl's context ranks, by their name and the older one.
+const CONTEXT: [&str; 2] = ["context_parallel_size", "sequence_parallel_degree"];
+
 /// The settings of axolotl as the Trainer and TRL have them, but for its names of them.
 pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     programs::note_program(&mut settings, "axolotl");
@@ -337,8 +340,14 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     if settings.take_on("reward_model") {
         settings.put(post_training::STAGE, "reward", "reward_model");
     }
-    // Examples are packed into sequences, which is what is predicted.
-    settings.take("sample_packing");
+    // Examples are packed into sequences, which is what is predicted. Without packing its context ranks pass keys and values around
+    // (`validate_ring_attn_func` of its `utils/schemas/validation.py`).
+    let packs = settings.take("sample_packing").is_some_and(|packs| packs.text == "true");
+    let shares = CONTEXT.iter().any(|name| settings.count(name).is_some_and(|ranks| ranks > 1));
+    if shares && !settings.has("ring_attn_func") {
+        let function = if packs { "varlen_llama3" } else { "batch_ring" };
+        settings.put("ring_attn_func", function, if packs { "sample_packing" } else { "no sample_packing" });
+    }
     accumulate_to_batch(&mut settings);
     settings
 }

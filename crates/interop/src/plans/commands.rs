@@ -9,7 +9,7 @@ use super::script::{ShellCommand, ShellScript};
 use super::settings::ToolSettings;
 use super::target::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
-use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer};
+use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer, xtuner};
 
 /// Programs that are known by their flags.
 const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
@@ -180,6 +180,8 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             note_file(&mut settings, name);
             if programs::is_started(&settings, "axolotl") {
                 settings = adapters::of_axolotl(settings);
+            } else if programs::is_started(&settings, "xtuner") {
+                settings = xtuner::of_command(settings);
             }
             vec![(PlanTarget::Trainer, settings)]
         }

@@ -20,6 +20,7 @@ pub(crate) const TRAINER: &str = "trainer";
 pub(crate) const DEEPSPEED: &str = "deepspeed";
 pub(crate) const MEGATRON: &str = "megatron";
 pub(crate) const TORCHTITAN: &str = "torchtitan";
+pub(crate) const PRIMUS: &str = "primus";
 
 /// Names that change nothing, by tool.
 #[derive(Debug, Default)]

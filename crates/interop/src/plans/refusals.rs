@@ -8,7 +8,7 @@ use super::settings::ToolSettings;
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
 
 /// Keys by which configurations of others are known: all of a row must be there.
-const KEYS: [(&str, &[&str]); 14] = [
+const KEYS: [(&str, &[&str]); 13] = [
     ("gpt-neox", &["pipe_parallel_size"]),
     ("gpt-neox", &["model_parallel_size", "num_layers"]),
     ("llm-foundry", &["global_train_batch_size"]),
@@ -21,17 +21,17 @@ const KEYS: [(&str, &[&str]); 14] = [
     ("MaxText", &["base_config"]),
     ("MaxText", &["per_device_batch_size", "ici_fsdp_parallelism"]),
     ("MaxText", &["base_emb_dim"]),
-    ("Primus", &["work_group", "exp_name"]),
     ("verl", &["data.train_files", "trainer.n_gpus_per_node"]),
 ];
 
 /// What Python files import.
-const PYTHON: [(&str, &str); 5] = [
+const PYTHON: [(&str, &str); 6] = [
     ("megatron.bridge", "Megatron-Bridge"),
     ("nemo", "NeMo"),
     ("nanotron", "nanotron"),
     ("torchtitan", "torchtitan"),
     ("composer", "llm-foundry"),
+    ("xtuner", "XTuner v1"),
 ];
 
 /// Why a file is refused, if it is one of those.

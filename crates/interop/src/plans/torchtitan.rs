@@ -173,8 +173,8 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     rename(settings, draft);
     table::read(KEYS, settings, draft);
     table::read(OTHERS, settings, draft);
-    let settings = table::without_effect(harmless::TORCHTITAN, std::mem::take(settings), draft);
-    table::leave(harmless::LAUNCHER, settings, draft);
+    let own = table::without_effect(harmless::TORCHTITAN, std::mem::take(settings), draft);
+    table::leave(harmless::LAUNCHER, table::without_effect(harmless::PRIMUS, own, draft), draft);
     draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
 

@@ -122,14 +122,19 @@ impl ProgramWords<'_> {
                     settings.assign(name, &value);
                 }
                 (WordGrammar::Assignments, None) if word.starts_with('~') => settings.remove(&word[1..]),
-                _ if self.program.is_empty() || is_python(word) => {}
-                _ if !settings.has(CONFIG) && (is_settings_file(word) || self.program.contains(' ')) => {
+                _ if self.program.is_empty() || is_python(word) && !self.takes_file() => {}
+                _ if !settings.has(CONFIG) && (is_settings_file(word) || self.takes_file()) => {
                     settings.put(CONFIG, word, self.program);
                 }
                 _ => self.leave(word, &mut settings),
             }
         }
         settings
+    }
+
+    /// Whether the first word is its file, whatever that is called: an XTuner's is Python's.
+    fn takes_file(&self) -> bool {
+        self.program.contains(' ')
     }
 
     /// Keeps what is not understood.

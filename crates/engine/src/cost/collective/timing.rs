@@ -7,7 +7,7 @@ use crate::units::{Bytes, BytesPerSecond, Count, Seconds, Share};
 use super::super::rates::Rates;
 use super::algorithm::CollectiveAlgorithm;
 use super::cheaper;
-use super::transfer::Transfer;
+use super::transfer::{Payload, Transfer};
 
 impl Rates<'_> {
     /// The share of a level's wire that collectives reach.
@@ -47,6 +47,17 @@ impl Rates<'_> {
         transfer.steps = self.calibrated.efficiency.collective_launch + span.latency;
         transfer.time = transfer.steps + seconds;
         (transfer.busy[level], transfer.bytes[level]) = (seconds, bytes);
+        transfer
+    }
+
+    /// The parts of all ranks around a ring, each step a send that is launched by itself, as ring attention has one beside each
+    /// block of its scores (`RingComm.commit` of zhuzilin/ring-flash-attention, `flash_attn_p2p_communicate` of
+    /// `TransformerEngine`).
+    pub fn pass_around(&self, payload: Payload, group: Group) -> Transfer {
+        let (mut transfer, _) = self.simple_ring(payload.bytes(), group, payload.parts);
+        let more = f64::from(group.size.saturating_sub(2)) * self.calibrated.efficiency.collective_launch;
+        transfer.steps += more;
+        transfer.time += more;
         transfer
     }
 

@@ -54,6 +54,23 @@ fn kinds_send_what_they_send_by_hand() {
     assert!((around - 8.053).abs() < 1e-3 && (beside - 3.221).abs() < 1e-3);
 }
 
+/// Four ranks of a toy node whose hops take 1 us and launches 5 us. Queries, keys, values and then the output go to their ranks in
+/// four collectives of three peers each, in either direction: 4 x (5 + 3 x 1) = 32 us. Keys and values go around in three sends in
+/// forward, 3 x (5 + 1) = 18 us, and in backward their gradients with them in three more. One gather is launched once: 5 + 3 us.
+#[test]
+fn kinds_launch_what_they_launch_by_hand() {
+    let steps = |kind: ContextKind| {
+        let mut scenario = with(|efficiency| efficiency.collective_launch = Seconds::new(5e-6));
+        (scenario.plan.context, scenario.plan.context_kind) = (4, kind);
+        let transfers = rates(&scenario).context_transfers(Mixer::Attention, &layout(&scenario));
+        [transfers.around, transfers.beside].map(|way| [way.forward.steps, way.backward.steps].map(Seconds::get))
+    };
+    let us = |found: [[f64; 2]; 2]| found.map(|way| way.map(|time| (time * 1e9).round() / 1e3));
+    assert_eq!(us(steps(ContextKind::Ulysses)), [[32.0, 32.0], [0.0, 0.0]]);
+    assert_eq!(us(steps(ContextKind::Zigzag)), [[0.0, 0.0], [18.0, 36.0]]);
+    assert_eq!(us(steps(ContextKind::AllGather)), [[8.0, 16.0], [0.0, 0.0]]);
+}
+
 /// At 2 tensor ranks each has 4 heads of keys, which 8 context ranks exchange twice: 8,192 / 2 ... of 65,536 tokens on 8 ranks 8,192
 /// x (2,048 + 2 x 8 x 128 + 2,048) numbers. Where the stack repeats them before, they are as many as queries.
 #[test]

@@ -24,6 +24,25 @@ pub(super) fn examples(scenario: &Scenario, checks: &mut Checks) {
     );
 }
 
+/// Examples of a sequence that are kept apart: by kernels that leave pairs of tokens out, and of which all of a layer's work is
+/// known.
+pub(super) fn examples_apart(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, model) = (&scenario.plan, &scenario.model);
+    let (field, off) = (Field::ExamplesApart.path(), || "choose off".to_owned());
+    checks.refuse(
+        plan.examples_apart && !scenario.attention().flash(),
+        field,
+        || "plain attention computes the scores of all examples together".to_owned(),
+        || "choose off, or --attention-kernel flash2".to_owned(),
+    );
+    checks.refuse(
+        plan.examples_apart && model.indexer.is_some(),
+        field,
+        || format!("the indexer of {} scores all keys of a sequence", model.name),
+        off,
+    );
+}
+
 /// Pages of an optimizer's state: of one that any tool keeps in pages, in a step without stages, whose ranks fill alike.
 pub(super) fn pages(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;

@@ -932,6 +932,13 @@ fields![
         .idle_if(|plan| plan.packing.is_some() && plan.padding() != Padding::Packed)
         .because("each example has a sequence of its own", "choose padding packed")
         .lens(|plan| plan.packing.map(Value::Count), put_packing),
+    ExamplesApart = plan("plan.examples_apart", "examples-apart", Type::Switch, "off")
+        .label("apart")
+        .help("SWITCH", "Whether attention keeps to each of the examples packed into a sequence")
+        .rare()
+        .idle_if(|plan| plan.examples_apart && plan.attended_sequence() == plan.sequence)
+        .because("each example has a sequence of its own", "say by --packing how long they are")
+        .lens(|plan| some(plan.examples_apart), |plan, on| on.put(&mut plan.examples_apart)),
     Reduction = word::<Reduction>("plan.reduction", "reduction", "default")
         .help(
             "WHEN",

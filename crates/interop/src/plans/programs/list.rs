@@ -124,6 +124,24 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         adapters: (8, LoraTargets::ALL),
         ..OTHER
     },
+    // primus/configs/modules/megatron/pre_trainer.yaml and trainer_base.yaml of AMD-AGI/Primus at fd1eeabb, and language_model.yaml of
+    // its models.
+    KnownProgram {
+        name: "Primus",
+        tool: PlanTarget::Megatron,
+        names_model: true,
+        settings: &[
+            ("bf16", "true"),
+            ("use_distributed_optimizer", "true"),
+            ("sequence_parallel", "true"),
+            ("micro_batch_size", "2"),
+            ("global_batch_size", "16"),
+            ("seq_length", "1024"),
+        ],
+        harmless: &[harmless::PRIMUS],
+        stack: Some(("primus-megatron-2025", "Megatron Core, which Primus starts")),
+        ..MEGATRON
+    },
     // swift/megatron/arguments/megatron_args.py of modelscope/ms-swift 4, whose precision is that of the model.
     KnownProgram {
         name: "Megatron-SWIFT",
@@ -201,6 +219,15 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("flash_attention", "use_flash_attn"),
         ],
         keeps_loaded: KeepsLoaded::UnderFsdp2,
+        ..OTHER
+    },
+    // `SupervisedFinetune` of xtuner/model/sft.py of InternLM/xtuner at b934f462, which has each linear matrix adapted.
+    KnownProgram {
+        name: "XTuner",
+        commands: &[&["xtuner", "train"]],
+        defaults: &[(Field::Recompute, Value::Recompute(Recompute::Full))],
+        adapters: (8, LoraTargets::ALL),
+        keeps_loaded: KeepsLoaded::Unsharded,
         ..OTHER
     },
     // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.

@@ -1,0 +1,66 @@
+//! Configurations of Primus: what they say over its own files are arguments of Megatron-LM, or sections of torchtitan
+//! (`examples` and `primus/configs` of AMD-AGI/Primus at fd1eeabb). Not for what these mean.
+
+use shardscope_engine::problem::Problem;
+
+use super::programs;
+use super::settings::ToolSettings;
+use super::table::OFF;
+use super::target::PlanTarget;
+
+/// As reports name it, and the table of programs.
+const NAME: &str = "Primus";
+
+/// Switches of its kernels: what is on may change a step's time.
+const KERNELS: [&str; 3] = ["use_turbo_", "primus_turbo.", "enable_turbo_"];
+
+/// The module that trains and the program that it starts, if a file is Primus's.
+fn module(said: &ToolSettings) -> Option<(String, String)> {
+    let mut names = said.rest().filter_map(|(name, setting)| {
+        let module = name.strip_prefix("modules.")?.strip_suffix(".framework")?;
+        Some((format!("modules.{module}"), setting.text.clone()))
+    });
+    names.next()
+}
+
+/// What a file says to the program that Primus starts, if it is one.
+pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, ToolSettings), Problem>> {
+    let (module, framework) = module(said)?;
+    let of_module = |said: &mut ToolSettings, name: &str| said.take(&format!("{module}.{name}"));
+    let (tool, model) = match framework.as_str() {
+        "megatron" => (PlanTarget::Megatron, "model"),
+        "torchtitan" => (PlanTarget::Torchtitan, "model.flavor"),
+        other => {
+            let what = format!("Primus's framework '{other}' is not read");
+            let place = of_module(said, "framework").map_or_else(String::new, |setting| setting.place);
+            return Some(Err(Problem::new(place, what, "give a configuration for megatron or torchtitan")));
+        }
+    };
+    let mut settings = said.take_inside(&format!("{module}.overrides"));
+    for (name, text) in
+        settings.rest().map(|(name, setting)| (name.to_owned(), usual(&setting.text))).collect::<Vec<_>>()
+    {
+        let is_off = OFF.iter().any(|off| off.eq_ignore_ascii_case(&text));
+        if text == "null" || is_off && KERNELS.iter().any(|kernel| name.starts_with(kernel)) {
+            settings.take(&name);
+        } else {
+            settings.put(&name, &text, &name);
+        }
+    }
+    if let Some(file) = of_module(said, "model") {
+        if tool == PlanTarget::Torchtitan {
+            settings.put("model.name", NAME, "model");
+        }
+        settings.put(model, usual(&file.text).trim_end_matches(".yaml"), "model");
+    }
+    if tool == PlanTarget::Megatron {
+        programs::note_program(&mut settings, NAME);
+    }
+    Some(Ok((tool, settings)))
+}
+
+/// A value with what it has where a variable is not set: `${PRIMUS_TP:1}`.
+fn usual(text: &str) -> String {
+    let inside = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+    inside.and_then(|inside| inside.split_once(':')).map_or(text, |(_, usual)| usual).to_owned()
+}
