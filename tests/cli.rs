@@ -32,6 +32,7 @@ mod plan;
 mod post_training;
 mod profile;
 mod rollouts;
+mod scale;
 mod support;
 mod sweep;
 mod trace;
