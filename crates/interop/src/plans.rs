@@ -17,6 +17,7 @@ mod harmless;
 mod kernels;
 pub(crate) mod lacks;
 mod launcher;
+mod llama_factory;
 mod loss;
 mod megatron;
 mod post_training;
@@ -156,6 +157,9 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
         return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotls_file(settings))]);
+    }
+    if llama_factory::is_of(&settings) {
+        return Ok(vec![(PlanTarget::Trainer, llama_factory::of_file(settings))]);
     }
     if rollout_programs::is_of(&settings) {
         return Ok(vec![(PlanTarget::Trainer, settings)]);

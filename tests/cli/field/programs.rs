@@ -375,3 +375,33 @@ fn switches_in_other_words() {
     let run = imported(&[("run.sh", trl)], &format!("{ON_A100} --devices 1 --strict"));
     assert_contains(&run.stdout, &["precision = \"fp32\"", "recompute = \"none\""]);
 }
+
+/// `LLaMA-Factory`'s `v1` says in sections what the files before it say side by side (`src/llamafactory/v1/config`), computes all
+/// layers again and exchanges heads between context ranks.
+#[test]
+fn sections_of_llama_factory_v1() {
+    let file = "model: Qwen/Qwen3-0.6B\nmodel_class: llm\ndist_config:\n  name: fsdp2\n  dcp_path: null\ncp_mode: ulysses\n\
+                cp_size: 2\ntrain_dataset: d.yaml\noutput_dir: o\nmicro_batch_size: 4\nglobal_batch_size: 64\ncutoff_len: 4096\n\
+                learning_rate: 1.0e-4\nmax_steps: 10\nsample_backend: hf\nmax_new_tokens: 128\n";
+    let on = "--model llama-3.1-8b --hardware h100-80gb-dgx --devices 8 --strict";
+    assert_contains(
+        &imported(&[("v1.yaml", file)], on).stdout,
+        &[
+            "strategy = \"fsdp\"",
+            "context = 2",
+            "context_kind = \"ulysses\"",
+            "micro_batch = 4",
+            "global_batch = 64",
+            "sequence = 4096",
+            "recompute = \"full\"",
+            "precision = \"bf16\"",
+            "train = \"full\"",
+        ],
+    );
+    let lora = file.replace("cp_mode", "peft_config:\n  name: lora\n  r: 16\n  target_modules: all\ncp_mode");
+    let text = imported(&[("v1.yaml", &lora)], on).stdout;
+    assert_contains(&text, &["train = \"lora\"", "lora_rank = 16", "lora_targets = \"all\""]);
+    let kernels = file.replace("cp_mode", "kernel_config:\n  name: auto\ncp_mode");
+    let open = imported(&[("v1.yaml", &kernels)], "--model llama-3.1-8b --hardware h100-80gb-dgx --devices 8").stdout;
+    assert_contains(&open, &["[[unknown]]", "kernel_config.name"]);
+}

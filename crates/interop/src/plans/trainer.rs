@@ -113,6 +113,8 @@ const OTHERS: &[ToolKey] = &[
     number("seq_len", Field::Sequence),
     number("sequence_length", Field::Sequence),
     number("context_length", Field::Sequence),
+    // LLaMA-Factory v1's.
+    number("global_batch_size", Field::GlobalBatch),
     number("world_size", Field::Devices),
     number("num_processes", Field::Devices),
     number("tensor_parallel_size", Field::Tensor),

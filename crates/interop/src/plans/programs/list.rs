@@ -107,6 +107,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         ],
         names_model: true,
         harmless: &[harmless::TRAINER],
+        adapters: (8, LoraTargets::ALL),
         stack: Some(("megatron-core-2026", "Megatron Core, which LLaMA-Factory starts")),
         defaults: &[(Field::MicroBatch, Value::Count(8)), (Field::Sequence, Value::Count(2048))],
         ..MEGATRON
@@ -122,6 +123,16 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             (Field::Sequence, Value::Count(2048)),
         ],
         adapters: (8, LoraTargets::ALL),
+        ..OTHER
+    },
+    // src/llamafactory/v1/config/training_args.py and core/model_engine.py of hiyouga/LLaMA-Factory at ff6d4d12, which loads weights
+    // in the format of their file and shards them as they are.
+    KnownProgram {
+        name: "LLaMA-Factory v1",
+        settings: &[("bf16", "true"), ("gradient_checkpointing", "true")],
+        defaults: &[(Field::MicroBatch, Value::Count(1)), (Field::Sequence, Value::Count(2048))],
+        adapters: (8, LoraTargets::ALL),
+        keeps_loaded: KeepsLoaded::UnderFsdp2,
         ..OTHER
     },
     // primus/configs/modules/megatron/pre_trainer.yaml and trainer_base.yaml of AMD-AGI/Primus at fd1eeabb, and language_model.yaml of
