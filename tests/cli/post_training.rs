@@ -210,17 +210,8 @@ fn launchers_say_the_method() {
     let written = |to: &str, more: &str| home.run(&format!("export --to {to} {plan} {more}"));
     let factory = written("llama-factory", "--strategy fsdp --method orpo --padding longest").stdout;
     assert_contains(&factory, &["stage: 'dpo'", "pref_loss: 'orpo'", "finetuning_type: 'full'", "cutoff_len: 2048"]);
-    let swift = written("ms-swift", "--strategy fsdp --method dpo --reference precomputed --padding packed").stdout;
-    assert_contains(
-        &swift,
-        &[
-            "rlhf_type: 'dpo'",
-            "packing: true",
-            "precompute_ref_log_probs: true",
-            "tuner_type: 'full'",
-            "  fsdp_config:\n",
-        ],
-    );
+    let swift = written("ms-swift", "--strategy fsdp --method dpo --padding packed").stdout;
+    assert_contains(&swift, &["rlhf_type: 'dpo'", "packing: true", "tuner_type: 'full'", "  fsdp_config:\n"]);
     let trl = written("hf-trainer", "--strategy fsdp --method kto").stdout;
     assert_contains(&trl, &["set outside this file: method kto: the word of TRL's command", "max_length: 2048"]);
     for (file, text, method) in [("f.yaml", &factory, "orpo"), ("s.yaml", &swift, "dpo"), ("t.yaml", &trl, "kto")] {

@@ -285,7 +285,7 @@ pub(super) fn fills_otherwise(asked: &AskedPlan<'_>, packed: bool) -> bool {
 }
 
 /// The switch for a pass of the reference ahead of the training.
-pub(super) const AHEAD: &str = "precompute_ref_log_probs";
+const AHEAD: &str = "precompute_ref_log_probs";
 
 /// A switch that gives a field a value where it is on.
 fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: impl Into<Value>, draft: &mut PlanDraft) {

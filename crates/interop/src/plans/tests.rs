@@ -338,7 +338,7 @@ fn plans_without_a_note_are_among_them() {
         (
             PlanTarget::Swift,
             None,
-            "model=llama-3.1-8b strategy=fsdp devices=8 method=dpo reference=precomputed padding=packed seq=4096 recompute=full",
+            "model=llama-3.1-8b strategy=fsdp devices=8 method=dpo reference=resident padding=packed seq=4096 recompute=full",
         ),
         (
             PlanTarget::Swift,

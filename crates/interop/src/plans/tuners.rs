@@ -1,16 +1,14 @@
 //! Programs of fine-tuning that take the Trainer's arguments beside keys of their own, as plans are written for them:
 //! LLaMA-Factory's YAML and ms-swift's. Not for how they are read, which is the Trainer's ([`super::trainer`]).
 
-use shardscope_engine::plan::{
-    BesideModel, FrozenFormat, Logits, MasterWeights, Padding, PostMethod, Recompute, TrainMethod,
-};
+use shardscope_engine::plan::{FrozenFormat, Logits, MasterWeights, Padding, PostMethod, Recompute, TrainMethod};
 use shardscope_engine::scenario::Field;
 
 use super::adapters;
 use super::deviation::Deviation;
 use super::frozen;
 use super::lacks::ToolTable;
-use super::post_training::{self, AHEAD, COMPARES, FILLS, STAGE};
+use super::post_training::{self, COMPARES, FILLS, STAGE};
 use super::table::{Codec, ToolKey, codec, left_to};
 use super::trainer;
 use super::writer::{Line, PlanWriter};
@@ -98,11 +96,9 @@ const SWIFT_TYPE: Codec = Codec::new(
         let packed = plan.padding() == Padding::Packed && method.sequences() > 1;
         // Without flash attention it refuses to pack (`_check_padding_free` of `swift/arguments/sft_args.py`).
         let packed = packed.then(|| [Line::new("packing", true), Line::new("attn_impl", "flash_attention_2")]);
-        let ahead = (plan.reference() == BesideModel::Precomputed).then(|| Line::new(AHEAD, true));
         let length = writer.line(LENGTH, Field::Sequence);
         std::iter::once(Line::new("rlhf_type", word))
             .chain(packed.into_iter().flatten())
-            .chain(ahead)
             .chain(length)
             .chain(logits)
             .collect()
@@ -110,7 +106,8 @@ const SWIFT_TYPE: Codec = Codec::new(
 )
 .losing(&[
     NO_METHOD,
-    Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, true), COMPARES),
+    // Its 4.6 refuses a pass of the reference ahead of the training.
+    Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, false), COMPARES),
     Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, true), FILLS),
     Deviation::instead(
         Field::Logits,
