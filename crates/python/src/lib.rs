@@ -34,6 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(search::search, module)?)?;
+    module.add_function(wrap_pyfunction!(search::lengths, module)?)?;
     module.add_function(wrap_pyfunction!(shelf::presets, module)?)?;
     module.add_function(wrap_pyfunction!(shelf::add_presets, module)?)?;
     module.add_function(wrap_pyfunction!(check::read, module)?)?;

@@ -149,6 +149,11 @@ impl PyScenario {
         &self.opened.scenario
     }
 
+    /// What its file says.
+    pub(crate) const fn said(&self) -> &ScenarioFile {
+        &self.opened.file
+    }
+
     /// A scenario that was found, beside the one that it began with.
     pub(crate) fn found(&self, py: Python<'_>, scenario: &engine::Scenario) -> PyResult<Self> {
         let library = library();

@@ -8,15 +8,16 @@ use pyo3::prelude::*;
 
 use shardscope_engine::scenario::{self as engine, Field};
 use shardscope_engine::search::plans::{
-    Allowed, EvaluatedPlan, Launchers, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchSpace,
+    Allowed, EvaluatedPlan, Launchers, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchSpace,
 };
+use shardscope_engine::search::sequences::SequenceSearch;
 use shardscope_engine::search::{Cancel, Evaluator};
 use shardscope_engine::units::Seconds;
 use shardscope_interop::runs_in::{self, Launcher};
 use shardscope_report::figures::Figure;
 
 use crate::raised::{problems, wrong};
-use crate::running::PATIENCE;
+use crate::running::{PATIENCE, interruptible};
 use crate::scenario::PyScenario;
 use crate::shelf::pool;
 
@@ -49,7 +50,11 @@ pub(crate) struct Wishes {
     #[pyo3(item)]
     devices_max: Option<u32>,
     #[pyo3(item)]
+    margin: Option<f64>,
+    #[pyo3(item)]
     deadline_days: Option<f64>,
+    #[pyo3(item)]
+    tokens_per_s_min: Option<f64>,
     #[pyo3(item)]
     runs_in: Option<String>,
     #[pyo3(item)]
@@ -78,6 +83,7 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSe
     for word in &wishes.fix {
         space.fix(field(word)?);
     }
+    space.fix_said(of.said());
     for axis in &wishes.over {
         space.vary(of.axis(py, axis)?);
     }
@@ -92,13 +98,22 @@ fn question(py: Python<'_>, of: &PyScenario, wishes: &Wishes) -> PyResult<PlanSe
             return Err(problems(py, &[lack]));
         }
     }
-    let mut limits = SearchLimits { devices: wishes.devices_max.unwrap_or(u32::MAX), ..SearchLimits::default() };
+    let devices = wishes.devices_max.unwrap_or(u32::MAX);
+    let margin = match wishes.margin {
+        None => Margin::Likely,
+        Some(share) if (0.0..1.0).contains(&share) => Margin::Share(share),
+        Some(share) => return Err(wrong(py, format!("a margin of {share} is no share of the memory; give 0 to 0.99"))),
+    };
+    let mut limits = SearchLimits { devices, margin, ..SearchLimits::default() };
     if let Some(days) = wishes.deadline_days {
         let tokens = base
             .plan
             .length()
             .ok_or_else(|| wrong(py, "a deadline needs to know how many tokens are trained; give tokens='300B'"))?;
         limits = limits.within(Seconds::DAY * days, tokens);
+    }
+    if let Some(least) = wishes.tokens_per_s_min {
+        limits.per_token = limits.per_token.min(1.0 / least);
     }
     let launcher = wishes.runs_in.as_deref().filter(|word| *word != "any").map(|word| {
         let words = || Launcher::all().iter().map(Launcher::word).collect::<Vec<_>>().join(", ");
@@ -135,6 +150,22 @@ pub(crate) fn search(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> PyResul
     });
     let running = Mutex::new(Running { found, thread: Some(thread), answer: None });
     Ok(PySearch { base: of.clone(), cancel, running })
+}
+
+/// A length of the sequence, the fastest plan at it, and the fields that it needs for it.
+type PyLength = (u32, PyScenario, Vec<&'static str>);
+
+/// The best plan at each length, the shortest first, and the shortest length that does not fit; an interrupt ends the search.
+#[pyfunction]
+pub(crate) fn lengths(py: Python<'_>, of: &PyScenario, wishes: Wishes) -> PyResult<(Vec<PyLength>, Option<u32>)> {
+    let search = SequenceSearch { plans: question(py, of, &wishes)? };
+    let pool = pool(py)?;
+    let answer = interruptible(py, |cancel| search.run(&Evaluator::new(pool, cancel), &mut |_| ()))?;
+    let lengths = answer.lengths.iter().map(|length| {
+        let needs = length.needs.iter().map(|field| field.spec().flag).collect();
+        Ok((length.sequence, of.found(py, &length.found.scenario)?, needs))
+    });
+    Ok((lengths.collect::<PyResult<_>>()?, answer.too_long))
 }
 
 #[pymethods]

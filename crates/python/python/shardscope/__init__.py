@@ -28,6 +28,8 @@ __all__ = [
     "Evaluation",
     "Export",
     "Fit",
+    "Length",
+    "Lengths",
     "Problem",
     "Scenario",
     "Search",
@@ -38,6 +40,7 @@ __all__ = [
     "evaluate",
     "export",
     "fields",
+    "lengths",
     "metrics",
     "presets",
     "read",
@@ -196,6 +199,7 @@ def search(
     fix: typing.Sequence[str] = (),
     allow: typing.Sequence[str] = (),
     devices_max: typing.Optional[int] = None,
+    margin: typing.Optional[float] = None,
     deadline_days: typing.Optional[float] = None,
     runs_in: typing.Optional[str] = None,
     any_plan: bool = False,
@@ -204,20 +208,84 @@ def search(
     """Searches the best plans at the scenario's global batch, in a thread of its own.
 
     Fields that the scenario's keywords said are held, and those of `fix`; fields of `over` take the values given there. `allow`
-    names what a plan may do beside: `quantised`, `offload`, `fp8`. `runs_in` holds plans to a launcher, `any_plan` to none.
+    names what a plan may do beside: `quantised`, `offload`, `fp8`. Plans leave a share `margin` of the memory free; without it,
+    what makes them fit safely. `runs_in` holds plans to a launcher, `any_plan` to none.
     """
-    wishes = {
+    wishes = _wishes(
+        objective, over, fix, allow, devices_max, margin, runs_in, any_plan, deadline_days=deadline_days, top=top
+    )
+    return Search(_native.search(scenario, wishes))
+
+
+class Length(typing.NamedTuple):
+    """The best plan at one length of the sequence."""
+
+    sequence: int
+    """Tokens."""
+    scenario: Scenario
+    """The fastest plan that fits."""
+    needs: list[str]
+    """Fields for whose usual value no plan fits."""
+
+
+class Lengths(typing.NamedTuple):
+    """How long a context fits."""
+
+    lengths: list[Length]
+    """The best plan at each length, the shortest first; the last is the longest that fits."""
+    too_long: typing.Optional[int]
+    """The shortest length that was found not to fit."""
+
+
+def lengths(
+    scenario: Scenario,
+    *,
+    over: typing.Optional[typing.Mapping[str, Values]] = None,
+    fix: typing.Sequence[str] = (),
+    allow: typing.Sequence[str] = (),
+    devices_max: typing.Optional[int] = None,
+    margin: typing.Optional[float] = None,
+    tokens_per_s_min: typing.Optional[float] = None,
+    runs_in: typing.Optional[str] = None,
+    any_plan: bool = False,
+) -> Lengths:
+    """How long a context fits, and the fastest plan at each length; the keywords are those of `search`.
+
+    `tokens_per_s_min` is the fewest tokens per second of the job. The interpreter's lock is free meanwhile, and an interrupt ends it.
+    """
+    wishes = _wishes(
+        "throughput", over, fix, allow, devices_max, margin, runs_in, any_plan, tokens_per_s_min=tokens_per_s_min
+    )
+    found, too_long = _native.lengths(scenario, wishes)
+    return Lengths([Length(*length) for length in found], too_long)
+
+
+def _wishes(
+    objective: str,
+    over: typing.Optional[typing.Mapping[str, Values]],
+    fix: typing.Sequence[str],
+    allow: typing.Sequence[str],
+    devices_max: typing.Optional[int],
+    margin: typing.Optional[float],
+    runs_in: typing.Optional[str],
+    any_plan: bool,
+    deadline_days: typing.Optional[float] = None,
+    tokens_per_s_min: typing.Optional[float] = None,
+    top: int = 1,
+) -> dict[str, typing.Any]:
+    return {
         "objective": objective,
         "over": [_axis(field, values) for field, values in (over or {}).items()],
         "fix": list(fix),
         "allow": list(allow),
         "devices_max": devices_max,
+        "margin": margin,
         "deadline_days": deadline_days,
+        "tokens_per_s_min": tokens_per_s_min,
         "runs_in": runs_in,
         "any_plan": any_plan,
         "top": top,
     }
-    return Search(_native.search(scenario, wishes))
 
 
 class Export(typing.NamedTuple):
