@@ -219,7 +219,7 @@ fn other_tools_are_named() {
     assert_contains(&refused(&[("card.yaml", &card)], ON_H100), &["is no configuration of"]);
     for (text, tool) in [
         ("base_config: base.yml\nper_device_batch_size: 4\nici_fsdp_parallelism: 8\n", "MaxText"),
-        ("work_group: amd\nexp_name: x\nmodules:\n  pre_trainer:\n    framework: megatron\n", "Primus"),
+        ("work_group: amd\nexp_name: x\nmodules:\n  pre_trainer:\n    framework: maxtext\n", "Primus"),
     ] {
         assert_contains(&refused(&[("a.yaml", text)], ON_H100), &[tool, "is not read"]);
     }

@@ -395,7 +395,6 @@ fn sections_of_llama_factory_v1() {
             "sequence = 4096",
             "recompute = \"full\"",
             "precision = \"bf16\"",
-            "train = \"full\"",
         ],
     );
     let lora = file.replace("cp_mode", "peft_config:\n  name: lora\n  r: 16\n  target_modules: all\ncp_mode");

@@ -14,8 +14,8 @@ const DEEPEST: u32 = 32;
 /// The names that statements assign, with their last values. One that a block assigns is not known, and has its words there.
 pub(super) fn assigned(text: &str) -> Map<String, Value> {
     let tokens = tokens(text);
-    let mut reader = Reader { text, names: Map::new(), left: MOST_VALUES };
-    for statement in tokens.split(|token| token.kind == Kind::End) {
+    let mut reader = Assignments { text, names: Map::new(), left: MOST_VALUES };
+    for statement in tokens.split(|token| token.kind == WordKind::End) {
         reader.assign(statement);
     }
     reader.names
@@ -24,12 +24,12 @@ pub(super) fn assigned(text: &str) -> Map<String, Value> {
 /// A word of Python, and where it stands.
 #[derive(Debug, Clone)]
 struct Token {
-    kind: Kind,
+    kind: WordKind,
     at: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WordKind {
     /// With what follows its dots: `torch.float16`.
     Name,
     Number,
@@ -48,27 +48,36 @@ fn tokens(text: &str) -> Vec<Token> {
         let run = |part: fn(char) -> bool| rest.find(|c| !part(c)).unwrap_or(rest.len());
         let (kind, length) = match character {
             '#' => (None, rest.find('\n').unwrap_or(rest.len())),
-            '\'' | '"' => (Some(Kind::Text), quoted(rest)),
-            '\n' => ((open == 0).then_some(Kind::End), 1),
+            '\'' | '"' => (Some(WordKind::Text), quoted(rest)),
+            '\n' => ((open == 0).then_some(WordKind::End), 1),
             '\\' if rest.starts_with("\\\n") => (None, 2),
             _ if character.is_whitespace() => (None, character.len_utf8()),
-            _ if character.is_ascii_digit() => {
-                (Some(Kind::Number), run(|c| c.is_ascii_alphanumeric() || "._".contains(c)))
-            }
+            _ if character.is_ascii_digit() => (Some(WordKind::Number), of_number(rest)),
             _ if character.is_alphabetic() || character == '_' => {
-                (Some(Kind::Name), run(|c| c.is_alphanumeric() || "._".contains(c)))
+                (Some(WordKind::Name), run(|c| c.is_alphanumeric() || "._".contains(c)))
             }
-            _ => (Some(Kind::Sign(character)), character.len_utf8()),
+            _ => (Some(WordKind::Sign(character)), character.len_utf8()),
         };
         match kind {
-            Some(Kind::Sign('(' | '[' | '{')) => open += 1,
-            Some(Kind::Sign(')' | ']' | '}')) => open = open.saturating_sub(1),
+            Some(WordKind::Sign('(' | '[' | '{')) => open += 1,
+            Some(WordKind::Sign(')' | ']' | '}')) => open = open.saturating_sub(1),
             _ => {}
         }
         found.extend(kind.map(|kind| Token { kind, at: at..at + length }));
         at += length;
     }
     found
+}
+
+/// The length of the number with which something begins: `1_024`, `2e-5`.
+fn of_number(rest: &str) -> usize {
+    let part = |from: usize| {
+        let more = rest[from..].find(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)));
+        more.map_or(rest.len(), |more| from + more)
+    };
+    let end = part(0);
+    let signed = rest[..end].ends_with(['e', 'E']) && rest[end..].starts_with(['-', '+']);
+    if signed { part(end + 1) } else { end }
 }
 
 /// The length of the text in quotes with which something begins; all of it where they are not closed.
@@ -89,27 +98,29 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-struct Reader<'a> {
+struct Assignments<'a> {
     text: &'a str,
     names: Map<String, Value>,
     /// Values that may still be repeated.
     left: usize,
 }
 
-impl Reader<'_> {
+impl Assignments<'_> {
     /// Takes over what a statement assigns.
     fn assign(&mut self, statement: &[Token]) {
         let [name, rest @ ..] = statement else { return };
-        if name.kind != Kind::Name {
+        if name.kind != WordKind::Name {
             return;
         }
         let line = self.text[..name.at.start].rfind('\n').map_or(0, |end| end + 1);
         let in_block = line != name.at.start;
         let (value, times) = match rest {
-            [Token { kind: Kind::Sign('='), .. }, value @ ..] => (value, false),
-            [Token { kind: Kind::Sign('*'), .. }, Token { kind: Kind::Sign('='), .. }, value @ ..] => (value, true),
+            [Token { kind: WordKind::Sign('='), .. }, value @ ..] => (value, false),
+            [Token { kind: WordKind::Sign('*'), .. }, Token { kind: WordKind::Sign('='), .. }, value @ ..] => {
+                (value, true)
+            }
             // As another operator changes it: `a += b`.
-            [Token { kind: Kind::Sign(_), .. }, Token { kind: Kind::Sign('='), .. }, ..] => (rest, true),
+            [Token { kind: WordKind::Sign(_), .. }, Token { kind: WordKind::Sign('='), .. }, ..] => (rest, true),
             _ => return,
         };
         let key = self.text[name.at.clone()].to_owned();
@@ -132,7 +143,7 @@ impl Reader<'_> {
 
 /// What stands behind a sign, read from the left.
 struct Expression<'a, 'b> {
-    reader: &'a mut Reader<'b>,
+    reader: &'a mut Assignments<'b>,
     tokens: &'a [Token],
     at: usize,
 }
@@ -144,12 +155,12 @@ impl Expression<'_, '_> {
         if self.at == self.tokens.len() { value } else { self.reader.written(self.tokens).into() }
     }
 
-    fn peek(&self) -> Option<Kind> {
+    fn peek(&self) -> Option<WordKind> {
         Some(self.tokens.get(self.at)?.kind)
     }
 
     fn next_if(&mut self, sign: char) -> bool {
-        let is_next = self.peek() == Some(Kind::Sign(sign));
+        let is_next = self.peek() == Some(WordKind::Sign(sign));
         self.at += usize::from(is_next);
         is_next
     }
@@ -167,12 +178,13 @@ impl Expression<'_, '_> {
         if let Some(value) = value.filter(|_| self.ends()) {
             return value;
         }
+        self.at = start;
         // Brackets in what is not read stay together.
         let mut open = 0_usize;
         while let Some(kind) = self.peek().filter(|_| open > 0 || !self.ends()) {
             match kind {
-                Kind::Sign('(' | '[' | '{') => open += 1,
-                Kind::Sign(')' | ']' | '}') => open = open.saturating_sub(1),
+                WordKind::Sign('(' | '[' | '{') => open += 1,
+                WordKind::Sign(')' | ']' | '}') => open = open.saturating_sub(1),
                 _ => {}
             }
             self.at += 1;
@@ -182,7 +194,7 @@ impl Expression<'_, '_> {
 
     /// Whether a value ends here.
     fn ends(&self) -> bool {
-        matches!(self.peek(), None | Some(Kind::Sign(',' | ')' | ']' | '}' | ':')))
+        matches!(self.peek(), None | Some(WordKind::Sign(',' | ')' | ']' | '}' | ':')))
     }
 
     /// A number, a text, a name's value, a call by keywords, or a list.
@@ -191,25 +203,25 @@ impl Expression<'_, '_> {
         let written = &self.reader.text[token.at.clone()];
         self.at += 1;
         match token.kind {
-            Kind::Number => number(written),
-            Kind::Text => {
+            WordKind::Number => number(written),
+            WordKind::Text => {
                 let mut text = unquoted(written).to_owned();
-                while self.peek() == Some(Kind::Text) {
+                while self.peek() == Some(WordKind::Text) {
                     text.push_str(unquoted(&self.reader.text[self.tokens[self.at].at.clone()]));
                     self.at += 1;
                 }
                 Some(text.into())
             }
-            Kind::Name if self.next_if('(') => self.call(written.to_owned(), depth),
-            Kind::Name => Some(match written {
+            WordKind::Name if self.next_if('(') => self.call(written.to_owned(), depth),
+            WordKind::Name => Some(match written {
                 "True" => true.into(),
                 "False" => false.into(),
                 "None" => Value::Null,
                 name => self.named(name),
             }),
-            Kind::Sign('[') => self.list(']', depth),
-            Kind::Sign('(') => self.list(')', depth),
-            Kind::Sign(_) | Kind::End => None,
+            WordKind::Sign('[') => self.list(']', depth),
+            WordKind::Sign('(') => self.list(')', depth),
+            WordKind::Sign(_) | WordKind::End => None,
         }
     }
 
@@ -230,7 +242,7 @@ impl Expression<'_, '_> {
         let mut values = Vec::new();
         while !self.next_if(end) {
             values.push(self.value(depth + 1));
-            if !self.next_if(',') && self.peek() != Some(Kind::Sign(end)) {
+            if !self.next_if(',') && self.peek() != Some(WordKind::Sign(end)) {
                 return None;
             }
         }
@@ -244,14 +256,14 @@ impl Expression<'_, '_> {
             object.insert("type".to_owned(), called.into());
         }
         while !self.next_if(')') {
-            let name = self.tokens.get(self.at).filter(|token| token.kind == Kind::Name)?.at.clone();
+            let name = self.tokens.get(self.at).filter(|token| token.kind == WordKind::Name)?.at.clone();
             self.at += 1;
             if !self.next_if('=') {
                 return None;
             }
             let value = self.value(depth + 1);
             object.insert(self.reader.text[name].to_owned(), value);
-            if !self.next_if(',') && self.peek() != Some(Kind::Sign(')')) {
+            if !self.next_if(',') && self.peek() != Some(WordKind::Sign(')')) {
                 return None;
             }
         }
