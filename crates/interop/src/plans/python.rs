@@ -340,7 +340,7 @@ mod tests {
         let deep = format!("a = {}", "[".repeat(100_000));
         assigned(&deep);
         // Each name is twice the one before.
-        let doubled: String = (1..60).map(|n| format!("a{n} = [a{}, a{}]\n", n - 1, n - 1)).collect();
-        assert!(size(&Value::Object(assigned(&format!("a0 = 1\n{doubled}")))) < 4 * MOST_VALUES);
+        let doubled: Vec<String> = (1..60).map(|n| format!("a{n} = [a{}, a{}]\n", n - 1, n - 1)).collect();
+        assert!(size(&Value::Object(assigned(&format!("a0 = 1\n{}", doubled.concat())))) < 4 * MOST_VALUES);
     }
 }
