@@ -113,12 +113,14 @@ impl TokenArithmetic {
     fn new(scenario: &Scenario) -> Self {
         let Scenario { model, plan, .. } = scenario;
         let unmet = scenario.unmet_logits();
+        let example = plan.attended_sequence();
+        let width = model.over_layers(|kind| model.attended_width(kind, example)) / f64::from(model.all_layers());
         Self {
             counted: scenario.counted_parameters() as f64 - unmet,
             attended: scenario.counted_attention(),
             computed: model.matrix_parameters() as f64 - unmet,
             once: model.logits_weights() as f64 - unmet,
-            width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.all_layers()),
+            width: width * (f64::from(example) / f64::from(plan.sequence)),
             square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
             family: false,
         }

@@ -31,7 +31,7 @@ impl TokenFlop {
         let (counted, attended) = (scenario.counted_parameters(), scenario.counted_attention());
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = flop_per_weight(scenario) * model.matrix_parameters() as f64 + adapters_flop(scenario);
-        let attention = (model.attention_flop(plan.sequence) * square + chunked_flop(model)) * 3.0;
+        let attention = (model.attention_flop(plan.attended_sequence()) * square + chunked_flop(model)) * 3.0;
         let (saved, executed) = (frozen_flop(scenario), Unpassed::new(scenario, square, chunked));
         let again = Unpassed::new(scenario, attended, Recurrence::flop).recomputed;
         let weights = if freezes(scenario) { scenario.frozen_flop(true) } else { 0.0 };
@@ -40,7 +40,7 @@ impl TokenFlop {
         let [beside, executed_beside] = passed_beside(scenario);
         let unmet = unmet_logits_flop(scenario);
         Self {
-            model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
+            model: model.flop_per_token(flop_per_weight(scenario), counted, plan.attended_sequence(), attended)
                 + adapters_flop(scenario)
                 - saved
                 - unmet,
@@ -95,7 +95,7 @@ fn passed_beside(scenario: &Scenario) -> [Flop; 2] {
         let Scenario { model, plan, .. } = beside;
         let passed = |weights: u64, square: f64, recurrence: Flop| {
             (Flop::new(2.0 * (weights as f64 - beside.unmet_logits()))
-                + model.attention_flop(plan.sequence) * square
+                + model.attention_flop(plan.attended_sequence()) * square
                 + recurrence)
                 * forwards
         };
@@ -143,7 +143,8 @@ impl Unpassed {
             Flop::new(model.over_layers(|kind| if kind.frozen == frozen { of(kind) } else { 0.0 }))
         };
         let over = |of: &dyn Fn(LayerKind) -> f64| only(true, of);
-        let core = |kind| 4.0 * model.attended_width(kind, plan.sequence) * f64::from(plan.sequence) * square;
+        let example = plan.attended_sequence();
+        let core = |kind| 4.0 * model.attended_width(kind, example) * f64::from(example) * square;
         let once = |kind| core(kind) + model.recurrence(kind).map_or(0.0, |own| recurrence(own).get());
         let recomputed = if plan.recompute == Recompute::Selective {
             over(&|kind| {
@@ -192,7 +193,7 @@ fn recomputed(scenario: &Scenario, square: f64, recurrence: Flop) -> Flop {
     if plan.recompute == Recompute::None {
         return Flop::ZERO;
     }
-    let core = model.attention_flop(plan.sequence) * square;
+    let core = model.attention_flop(plan.attended_sequence()) * square;
     if plan.recompute != Recompute::Selective {
         return (Flop::new(2.0 * model.layers_matrix_parameters() as f64) + core + recurrence)
             * plan.recompute.layers();

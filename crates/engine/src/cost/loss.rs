@@ -35,8 +35,8 @@ pub struct HeadBytes {
 }
 
 impl Rates<'_> {
-    /// Forward and backward of last norm, logits and loss, and of those of further tokens, where tokens have logits. Logits stay in the storage format
-    /// unless the head multiplies in fp32; the loss moves a number of bytes per logit, a third of them in forward.
+    /// Forward and backward of last norm, logits and loss, and of those of further tokens, where tokens have logits. Logits stay in
+    /// the storage format unless the head multiplies in fp32; the loss moves a number of bytes per logit, a third of them in forward.
     pub fn head(&self) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let tokens = self.tokens_with_logits();

@@ -250,6 +250,19 @@ impl FormulaFacts<'_> {
         input("sequence", count(self.scenario.plan.sequence, "tokens"), Citation::chosen("tokens of a sequence"))
     }
 
+    /// Tokens that attention meets as one sequence.
+    fn attended_sequence(&self) -> Formula {
+        let example = self.scenario.plan.attended_sequence();
+        if example == self.scenario.plan.sequence {
+            return self.sequence();
+        }
+        input(
+            "example",
+            count(example, "tokens"),
+            Citation::chosen("mean tokens of an example, which attention keeps apart"),
+        )
+    }
+
     fn tokens(&self) -> Option<Formula> {
         Some(input("training length", count(self.scenario.plan.length()?, "tokens"), Citation::chosen("tokens")))
     }
@@ -284,12 +297,13 @@ impl FormulaFacts<'_> {
     fn attention(&self) -> Formula {
         let model = &self.scenario.model;
         let of_kind = |(kind, layers): (LayerKind, u32)| {
-            let (apart, width) = (apart(model, kind), model.attended_width(kind, self.scenario.plan.sequence));
+            let (apart, width) =
+                (apart(model, kind), model.attended_width(kind, self.scenario.plan.attended_sequence()));
             input(format!("layers{apart}"), count(layers, ""), self.shape())
                 * input(format!("width of the heads{apart}"), count(width, ""), self.shape())
         };
         let kinds = model.kinds().map(of_kind).reduce(|one, other| one + other);
-        let whole = Formula::from(4.0) * kinds.unwrap_or_else(|| Formula::from(0.0)) * self.sequence();
+        let whole = Formula::from(4.0) * kinds.unwrap_or_else(|| Formula::from(0.0)) * self.attended_sequence();
         let counted = self.scenario.counted_attention();
         if counted < 1.0 { whole * counted } else { whole }
     }
