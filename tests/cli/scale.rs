@@ -63,6 +63,23 @@ fn published_runs_of_many_devices_lie_in_their_intervals() {
     }
 }
 
+/// Llama 2 7B fully sharded: from 128 to 2,048 H100 each device trains 37.2 % fewer tokens a second (arXiv 2411.13055, abstract and
+/// section 4.1). Latencies of flat rings over 2,048 ranks are most of it.
+#[test]
+fn fully_sharded_steps_lose_as_much_as_was_measured_from_128_to_2048_devices() {
+    let home = Home::new();
+    let rate = |devices: u32| {
+        let json = home.run(&format!(
+            "eval --model llama-2-7b --hardware h100-80gb-dgx --devices {devices} --strategy fsdp --micro-batch 2 --accumulate 1 \
+             --recompute none --format json"
+        ));
+        let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+        number(&json, "tokens_per_s_per_device")
+    };
+    let lost = 1.0 - rate(2048) / rate(128);
+    assert!((0.32..0.42).contains(&lost), "{lost:.3}");
+}
+
 /// 180 thousand device-hours of 2,048 H800s for a trillion tokens (arXiv 2412.19437): 360 s / 2,048 devices / 1e12 tokens x 62.9
 /// million tokens a step, 15,360 sequences of 4,096: 19.9 s.
 #[test]

@@ -62,6 +62,10 @@ pub struct Model {
     /// Whether the MLP has a gate (SwiGLU): three matrices instead of two.
     #[serde(default)]
     pub gated: bool,
+    /// The bound within which what the MLP's activation function reads is kept, where there is one (`swiglu_limit` of GPT-OSS's
+    /// configurations).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation_limit: Option<f64>,
     /// Rows of the embedding; 0 for blocks without embedding and logits.
     #[serde(default)]
     pub vocab: u32,
@@ -166,6 +170,7 @@ impl Model {
             values_are_keys: false,
             ffn_hidden: 4 * hidden,
             gated: false,
+            activation_limit: None,
             vocab: 0,
             tied: false,
             positions: Positions::Computed,

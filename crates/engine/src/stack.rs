@@ -156,6 +156,11 @@ pub struct Stack {
     /// Whether a gated MLP keeps its activation function's output beside the product with the gate.
     #[serde(default)]
     pub keeps_gate: bool,
+    /// Whether kernels of their own add biases behind experts, each expert's by itself, and keep the inputs of experts' activation
+    /// function within bounds: Megatron-LM (`TEGroupedMLP._apply_bias` of megatron/core/transformer/moe/experts.py and
+    /// `weighted_bias_quick_geglu_impl` of `megatron/core/fusions/fused_bias_geglu.py`).
+    #[serde(default)]
+    pub unfused_expert_biases: bool,
     /// Whether norms compute on an fp32 copy of their input, which autograd keeps in the place of it, beside what multiplies
     /// a trained weight: modules of transformers (`LlamaRMSNorm`) and torchtune (`RMSNorm`) that no compiler has fused.
     #[serde(default)]

@@ -154,6 +154,7 @@ pub fn ideal() -> Stack {
         pipeline_buffers: false,
         update_copies: 0.0,
         keeps_gate: false,
+        unfused_expert_biases: false,
         norms_in_fp32: false,
         scales_norms_in_fp32: false,
         repeats_keys: false,

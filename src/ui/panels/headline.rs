@@ -209,7 +209,9 @@ fn time_tile(answer: &Answer, theme: Theme) -> Tile {
     let Some(amount) = days.or_else(|| Figure::StepTime.amount(&subject)) else {
         return Tile { label: "How long", role: Role::Title, answer: Vec::new(), beside: Vec::new() };
     };
-    let said = if is_training { amount.in_words() } else { format!("{} a step", amount.in_words()) };
+    let measured = answer.evaluation.error_band.is_some();
+    let words = if measured { amount.in_words() } else { amount.in_rough_words() };
+    let said = if is_training { words } else { format!("{words} a step") };
     let ends = answer.evaluation.error_band.map(|band| {
         let [low, high] = [band.low, band.high]
             .map(|time| Amount { value: amount.value * (time / summary.step_time), ..amount }.in_words());

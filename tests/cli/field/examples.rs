@@ -238,7 +238,7 @@ fn models_that_are_mostly_logits_have_no_interval() {
          --micro-batch 2 --global-batch 256 --recompute none",
     );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_contains(&run.stdout, &["no measured runs to compare with"]);
+    assert_contains(&run.stdout, &["no measured run like this"]);
     assert_contains(&format!("{}{}", run.stdout, run.stderr), &["32.0 % of its products on logits"]);
 }
 

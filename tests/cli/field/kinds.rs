@@ -364,7 +364,7 @@ fn what_is_unknown_travels_with_the_plan() {
     ];
     assert_contains(&file, &entry);
     let said = "1 setting is unknown and may change size, time or memory (run.sh: surprise)";
-    assert_contains(&home.run("eval ./out.toml").stdout.replace("\n     ", ""), &[said, "no measured runs"]);
+    assert_contains(&home.run("eval ./out.toml").stdout.replace("\n     ", ""), &[said, "no measured run like this"]);
     home.write("known.toml", &file[..file.find("[[unknown]]").expect("an entry")]);
     let [with, without] = ["out", "known"].map(|name| json(&home.run(&format!("eval ./{name}.toml --format json"))));
     assert_eq!(with["step_time_s"], without["step_time_s"]);

@@ -317,10 +317,10 @@ impl Rates<'_> {
     /// they are.
     pub(super) fn dequantisation(&self, product: MatrixProduct) -> DeviceTime {
         let weights = product.n * product.k.get() * product.groups;
-        match self.dequantised() {
-            Some(each) => DeviceTime::traffic(weights * (each + self.storage()) / self.memory),
-            None => DeviceTime::default(),
-        }
+        let Some(each) = self.dequantised() else { return DeviceTime::default() };
+        let of_four_bits = self.scenario.plan.tuning.frozen_format() == FrozenFormat::Nf4;
+        let share = if of_four_bits { self.calibrated.software.dequantisation } else { 1.0 };
+        DeviceTime::traffic(weights * (each + self.storage()) / (self.memory * share))
     }
 
     /// Bytes of a frozen weight that has to be dequantised before a product takes it.

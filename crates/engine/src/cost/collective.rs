@@ -8,8 +8,8 @@
 //! (NVLS) make sums faster and not gathers: a rank receives as many bytes of a gather whoever sends them.
 //!
 //! Inside a node small messages take the library's protocols of low latency (LL, LL128). Between nodes all take Simple:
-//! measured steps ask there for its latency or more at every size that they send (the constant `latency-between` is at
-//! its upper bound), where NCCL's own model would have LL128's 4 us of 14.
+//! measured steps ask there for its latency or more at every size that they send, where NCCL's own model would have LL128's
+//! 4 us of 14.
 
 mod algorithm;
 mod tensor;

@@ -81,7 +81,7 @@ impl Rates<'_> {
             OperatorWork::Adapter(beside) => at_least_moved(self.product_work(self.low_rank(beside), 2.0)),
             OperatorWork::Core => self.attention_work(kind, sequences),
             OperatorWork::Indexer => self.indexer_work(kind, sequences).unwrap_or_default(),
-            OperatorWork::Dequantisation(_) | OperatorWork::Stream(_) | OperatorWork::Casts(_) => {
+            OperatorWork::Dequantisation(_) | OperatorWork::Stream(_) | OperatorWork::Passes(_) => {
                 PerDirection { forward, backward }
                     .map(|time| KernelWork { flop: Flop::ZERO, bytes: self.memory * time.time })
             }

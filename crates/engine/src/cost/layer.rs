@@ -44,6 +44,10 @@ const UNFUSED_LAUNCHES: f64 = 1.3;
 /// operations of PyTorch, of 5 us as launches are.
 const SLICE: Seconds = Seconds::new(4.0 * 5e-6);
 
+/// Host time of forward for the bias of each expert of a rank where kernels of their own add them: 12 launches of 5 us in both passes
+/// of which backward makes one and a half times as many as forward.
+const EXPERT_BIAS: Seconds = Seconds::new(12.0 * 5e-6 / 2.5);
+
 /// Element-wise traffic of backward over that of forward.
 const BACKWARD_TRAFFIC: f64 = 1.5;
 
@@ -152,7 +156,7 @@ impl Rates<'_> {
             OperatorWork::Core => self.core(kind, sequences),
             OperatorWork::Indexer => self.indexer(kind, sequences),
             OperatorWork::Stream(forward) => PassTimes::of_inputs(forward, forward * BACKWARD_TRAFFIC),
-            OperatorWork::Casts(PerDirection { forward, backward }) => PassTimes::of_inputs(forward, backward),
+            OperatorWork::Passes(PerDirection { forward, backward }) => PassTimes::of_inputs(forward, backward),
         }
     }
 
@@ -263,8 +267,13 @@ impl Rates<'_> {
     fn host_experts(&self) -> Seconds {
         let runtime = self.calibrated.runtime;
         let here = self.scenario.model.experts.map_or(0.0, |experts| f64::from(experts.count) / self.experts.ranks);
-        let casts = if self.scenario.plan.precision.is_low() { runtime.each_expert * here } else { Seconds::ZERO };
-        (runtime.experts + casts) / self.calibrated.software.host
+        let casts = if self.scenario.plan.precision.is_low() { runtime.each_expert } else { Seconds::ZERO };
+        let biases = if self.scenario.stack.unfused_expert_biases && self.scenario.model.biases().mlp {
+            EXPERT_BIAS
+        } else {
+            Seconds::ZERO
+        };
+        (runtime.experts + (casts + biases) * here) / self.calibrated.software.host
     }
 
     /// Fixed time of the host for a micro-batch.

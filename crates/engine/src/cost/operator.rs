@@ -50,8 +50,8 @@ pub(super) enum OperatorWork {
     Indexer,
     /// Intermediates that forward reads or writes in such a time.
     Stream(DeviceTime),
-    /// Tokens that change their format in such times.
-    Casts(PerDirection<DeviceTime>),
+    /// Intermediates that forward and backward read or write in such times.
+    Passes(PerDirection<DeviceTime>),
 }
 
 /// Bytes that an operator leaves for backward.
@@ -107,6 +107,16 @@ const FFN_PASSES: f64 = 4.0;
 
 /// Intermediates of the MLP's width with a gate.
 const GATED_FFN_PASSES: f64 = 6.0;
+
+/// Numbers of 16 bits that an expert's bias reads and writes for each that the expert puts out. In forward 14: the bias times the
+/// router's weight is an fp32 number, 2 written; the sum reads 1 and 2 and writes 2, the concatenation of all experts reads and writes 2,
+/// and the cast reads 2 and writes 1. In backward 20: that cast, 3; that of the sum's gradient, 3; the gradients of the bias and of
+/// the weight, each a product in fp32 that reads 2 and writes 2 and a sum that reads 2, 6 each; the concatenation of what was split, 2.
+const BIAS_PASSES: PerDirection<f64> = PerDirection { forward: 14.0, backward: 20.0 };
+
+/// The same of bounds for each number of the activation function's width, a gate and what it multiplies. In forward 8: both halves read
+/// and written, and concatenated. In backward 10: each half reads two numbers and writes one, and both are concatenated.
+const CLAMP_PASSES: PerDirection<f64> = PerDirection { forward: 8.0, backward: 10.0 };
 
 impl Rates<'_> {
     /// Hands each operator of a layer of a kind to `each`, in the order of forward but for those that only move data.
@@ -200,7 +210,24 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
                 let keeps = KeptBytes { unless_repeated: weights * rates.kept_cast(), ..NOTHING };
                 self.add_inside("frozen weights dequantised", one.part, work, repeated, keeps);
             }
+            if one.role == MatrixRole::Last && one.bias > 0 && self.unfused(one.part) {
+                let work = self.passes(&one, one.matrix.output, BIAS_PASSES);
+                self.add_inside("experts' biases", one.part, work, repeated, NOTHING);
+            }
         }
+    }
+
+    /// Whether kernels of their own work on what the experts of a part put out and what their activation function reads.
+    fn unfused(&self, part: LayerPart) -> bool {
+        part == LayerPart::Routed && self.scenario.stack.unfused_expert_biases
+    }
+
+    /// Kernels that read and write so many numbers in each direction for each of a width behind a matrix.
+    fn passes(&self, one: &LayerMatrix, width: u64, numbers: PerDirection<f64>) -> OperatorWork {
+        let rates = self.rates;
+        let each = Count::from(one.active * width) * rates.load(one.part).get();
+        let pass = |numbers: f64| DeviceTime::traffic(rates.memory_pass(self.divided(each * numbers, rates.storage())));
+        OperatorWork::Passes(numbers.map(pass))
     }
 
     /// The module that reads what a product leaves.
@@ -276,7 +303,14 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let inputs_of = InputsOf::one(if routed { Some(HostModule::ExpertOutputs) } else { self.of_plain() });
         let keeps = KeptBytes { unless_repeated: self.divided(width, each), inputs_of, ..NOTHING };
         let work = self.streamed(passes * width.get() / f64::from(plan.tensor), rates.tokens());
-        self.add_inside("activation function", part, work, self.repeats.of_mlp(part).activation, keeps);
+        let repeated = self.repeats.of_mlp(part).activation;
+        self.add_inside("activation function", part, work, repeated, keeps);
+        if model.activation_limit.is_some() && model.gated && self.unfused(part) {
+            // The function reads bounded copies, and the bounds' backward what they were made from.
+            let keeps = KeptBytes { unless_repeated: self.divided(width * 2.0, rates.storage()), inputs_of, ..NOTHING };
+            let work = self.passes(second, second.matrix.input, CLAMP_PASSES);
+            self.add_inside("activation function's bounds", part, work, repeated, keeps);
+        }
     }
 
     /// Adapters, which keep the channels between their matrices.
@@ -347,7 +381,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
             [(LayerPart::Plain, casts.tokens, NOTHING), (LayerPart::Routed, casts.experts, by_experts)]
         {
             self.add("tokens to experts' order and back", part, permuted, repeated, keeps);
-            let casts = OperatorWork::Casts(casts);
+            let casts = OperatorWork::Passes(casts);
             self.add("tokens cast for their exchanges and back", part, casts, repeated, NOTHING);
         }
     }

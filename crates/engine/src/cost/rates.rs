@@ -1,6 +1,6 @@
 //! Rates of the device and the network under this software: peaks times shares.
 
-use crate::hardware::{MAX_LEVELS, Network};
+use crate::hardware::{Group, MAX_LEVELS, Network};
 use crate::plan::{Format, Precision};
 use crate::scenario::{PAGEABLE, Scenario};
 use crate::stack::Attention;
@@ -73,8 +73,9 @@ pub struct Rates<'a> {
     pub beyond_node: usize,
     /// The first level beyond those that the node's links join.
     pub beyond_links: usize,
-    /// Share of the wire beyond the node that collectives reach.
-    pub wire_between: Share,
+    /// How much the inverse of the share of the wire that collectives reach beyond the node grows with each doubling of the nodes
+    /// from the first rank of a group to its last.
+    wire_loss: f64,
 }
 
 /// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
@@ -124,14 +125,20 @@ impl<'a> Rates<'a> {
             matmul_storage: peak_storage * share_storage,
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
-            host: device.host_bandwidth * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE.get() },
+            host: scenario.host_link() * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE.get() },
             network: network.with_latency(latency),
             beyond_node,
             beyond_links: cluster.linked_levels().max(beyond_node),
-            wire_between: Share::new(
-                efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
-            ),
+            wire_loss: efficiency.wire_loss + runtime.wire_loss,
         }
+    }
+
+    /// The share of the wire beyond the node that the collectives of a group reach. Further nodes are more switches away, whose
+    /// ports others use: of 64 ranks on 8 nodes three doublings, whatever else the job has.
+    pub(super) fn wire_between(&self, group: Group) -> Share {
+        let nodes = group.devices().div_ceil(self.scenario.cluster.devices_per_node()).min(self.scenario.nodes());
+        let doublings = libm::log2(f64::from(nodes));
+        Share::new(self.calibrated.efficiency.wire_between / (1.0 + self.wire_loss * doublings))
     }
 }
 

@@ -101,13 +101,14 @@ impl Rates<'_> {
         })
     }
 
-    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory, or of the share of it
-    /// that scans reach.
+    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory, of which scans and chunked
+    /// rules reach a share.
     pub(super) fn recurrence_time(&self, recurrence: Recurrence, sequences: u32) -> PassTimes {
         let share = match recurrence {
-            Recurrence::Mamba(_) => self.calibrated.efficiency.scan.unwrap_or(1.0),
-            Recurrence::DeltaNet(_) => 1.0,
+            Recurrence::Mamba(_) => self.calibrated.efficiency.scan,
+            Recurrence::DeltaNet(_) => self.calibrated.efficiency.delta_rule,
         };
+        let share = share.unwrap_or(1.0);
         let time = |KernelWork { flop, bytes }: KernelWork| {
             DeviceTime::roofline(flop / self.matmul_storage, bytes / (self.memory * share))
         };

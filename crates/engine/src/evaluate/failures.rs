@@ -52,7 +52,7 @@ pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
 /// nodes' ports into the network.
 pub fn checkpoint_bandwidth(scenario: &Scenario) -> Option<BytesPerSecond> {
     let cluster = &scenario.cluster;
-    let links = cluster.device.host_bandwidth * f64::from(scenario.devices());
+    let links = scenario.host_link() * f64::from(scenario.devices());
     let ports = cluster.node_injection() * f64::from(scenario.nodes());
     Some(cluster.reliability.write_rate?.min(links).min(ports))
 }

@@ -27,7 +27,11 @@ impl Group {
         Self { stride, size, beside: stride, among: stride * size }
     }
 
-    /// Devices from the first rank to the last.
+    /// Devices from the first rank to the last, both counted.
+    pub const fn devices(self) -> u32 {
+        self.span() + 1
+    }
+
     const fn span(self) -> u32 {
         self.stride * self.size.saturating_sub(1)
     }

@@ -29,6 +29,8 @@ impl Model {
             refuse(field, value > MOST, format!("must be at most {MOST}"));
         }
         refuse("vocab", self.vocab > MOST, format!("must be at most {MOST}"));
+        let wrong = self.activation_limit.is_some_and(|limit| !limit.is_finite() || limit <= 0.0);
+        refuse("activation_limit", wrong, "must be more than 0".to_owned());
         refuse("norms", self.norms > MOST_NORMS, format!("must be at most {MOST_NORMS}"));
         let weights = self.most_weights();
         refuse("layers", weights > MOST_WEIGHTS, format!("must make at most {MOST_WEIGHTS:e} weights with the widths"));

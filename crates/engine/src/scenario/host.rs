@@ -2,7 +2,7 @@
 //! ([`crate::cost::Rates::kept`]), nor for the time that it takes.
 
 use crate::stack::ProcessLauncher;
-use crate::units::Share;
+use crate::units::{BytesPerSecond, Share};
 
 use super::Scenario;
 
@@ -29,6 +29,11 @@ impl Scenario {
         let known = self.plan.host_threads.or(launched.then_some(1));
         let share = || (self.cluster.host_cores() / ranks).max(1);
         HostThreads { counted: known.unwrap_or(1), most: known.is_none().then(share) }
+    }
+
+    /// What copies between a device and page-locked memory of its host reach.
+    pub fn host_link(&self) -> BytesPerSecond {
+        self.cluster.device.host_bandwidth * self.calibration.software.host_link
     }
 
     /// Whether copies to and from the host are of page-locked memory: the program asks for it, and the host lets it.

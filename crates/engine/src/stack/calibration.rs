@@ -93,6 +93,12 @@ pub struct Software {
     /// absent: an update on the host takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_update: Option<BytesPerSecond>,
+    /// Share of the rate of its link that a copy reaches between a device and page-locked memory of the host.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub host_link: f64,
+    /// Share of the rate of memory that kernels reach that bring weights of four bits into the storage format.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub dequantisation: f64,
 }
 
 /// A factor that changes nothing.
@@ -111,6 +117,12 @@ fn is_one(factor: &f64) -> bool {
 pub struct DispatcherKernels {
     /// Compute units that they take.
     pub compute_units: u32,
+    /// Share of the links inside a node that they fill; absent: as collectives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<f64>,
+    /// The most that each of these units moves inside a node; absent: the links alone limit them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_rate: Option<BytesPerSecond>,
     /// Where the figure comes from.
     pub source: String,
 }
@@ -121,6 +133,13 @@ impl DispatcherKernels {
     pub fn slowing(&self, units: u32) -> f64 {
         let taken = f64::from(self.compute_units).min(f64::from(units) / 2.0);
         taken / (f64::from(units) - taken)
+    }
+
+    /// The rate at which a device's tokens reach the ranks of its node over links of a rate, where they have one of their own. On
+    /// links of 900 GB/s of which they fill 0.7, 20 units of 17.5 GB/s each move 350 GB/s.
+    pub fn rate_in_node(&self, link: BytesPerSecond) -> Option<BytesPerSecond> {
+        let wire = link * self.wire?;
+        Some(self.unit_rate.map_or(wire, |unit| wire.min(unit * f64::from(self.compute_units))))
     }
 }
 
@@ -190,6 +209,9 @@ pub struct Efficiency {
     /// Share of that rate that the chunked scans of state spaces reach; absent: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<f64>,
+    /// Share of that rate that the chunked rule of gated delta nets reaches; absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta_rule: Option<f64>,
     /// Share of the peak that the score and value products of plain attention reach.
     pub attention_plain: f64,
     /// Factor on the time of those products where the head's size is no multiple of 8.
@@ -233,6 +255,8 @@ impl Software {
         network: 1.0,
         host: 1.0,
         host_update: None,
+        host_link: 1.0,
+        dequantisation: 1.0,
     };
 }
 
@@ -291,6 +315,7 @@ impl Efficiency {
         wire_all_reduce: None,
         wire_trees: None,
         scan: None,
+        delta_rule: None,
         wire_between: 1.0,
         wire_loss: 0.0,
         collective_launch: Seconds::ZERO,
@@ -299,7 +324,7 @@ impl Efficiency {
     };
 
     /// Everything that is a share of a peak.
-    fn shares(&self) -> [(&'static str, f64); 14] {
+    fn shares(&self) -> [(&'static str, f64); 15] {
         let [flash1, flash2, flash3] = self.attention_flash;
         [
             ("matmul", self.matmul),
@@ -315,6 +340,7 @@ impl Efficiency {
             ("wire_all_reduce", self.wire_all_reduce.unwrap_or(1.0)),
             ("wire_trees", self.wire_trees.unwrap_or(1.0)),
             ("scan", self.scan.unwrap_or(1.0)),
+            ("delta_rule", self.delta_rule.unwrap_or(1.0)),
             ("wire_between", self.wire_between),
         ]
     }

@@ -24,6 +24,8 @@ pub struct Constant {
     pub place: ConstantPlace,
     /// Its meaning, in a clause.
     pub meaning: &'static str,
+    /// How far off its usual value may be, a standard deviation, where that value is published and no row of others moves it.
+    pub published: Option<f64>,
 }
 
 /// The step of the finite differences that give slopes, as a share of a constant's range.
@@ -43,6 +45,11 @@ impl Constant {
             ConstantPlace::LogitsHeld(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether rows of many sources together move it.
+    pub fn is_fitted(&self) -> bool {
+        !self.is_of_source() && self.published.is_none()
     }
 
     /// From its least to its greatest value.
@@ -156,7 +163,14 @@ const fn constant(
     place: ConstantPlace,
     meaning: &'static str,
 ) -> Constant {
-    Constant { name, low, usual, high, unit, place, meaning }
+    Constant { name, low, usual, high, unit, place, meaning, published: None }
+}
+
+impl Constant {
+    /// Its usual value is published, and is that far off: a standard deviation.
+    const fn published(self, error: f64) -> Self {
+        Self { published: Some(error), ..self }
+    }
 }
 
 const HOPPER: &[&str] = &["hopper"];
@@ -199,7 +213,8 @@ pub const CONSTANTS: &[Constant] = &[
         "seconds of InternEvo's step beside what is modelled"),
     constant("latency-between", [0.7, 1.0, 1.8], "", Architectures(NVIDIA, LATENCY_BETWEEN),
         "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, \
-         ring, Simple) to the 36 us measured on Kestrel"),
+         ring, Simple) to the 36 us measured on Kestrel; steps of few nodes do not tell it")
+        .published(0.4),
     constant("matmul-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL),
         "large matrix products of 16 bits on B200, B300, GB200 and GB300, share of the peak"),
     constant("matmul-fp8-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL_FP8),

@@ -132,6 +132,17 @@ impl Amount {
         }
     }
 
+    /// The number with its unit, to two digits: `4.5 min`, `7,700 tokens/s`.
+    pub fn in_rough_words(self) -> String {
+        let words = self.in_words();
+        let (number, unit) = words.split_once(' ').map_or((&*words, None), |(number, unit)| (number, Some(unit)));
+        let Ok(number) = number.replace(',', "").parse::<f64>() else { return words };
+        // `significant` leaves the digits of a whole number as they are.
+        let two = format!("{number:.1e}").parse().unwrap_or(number);
+        let rounded = if number.abs() >= 100.0 { thousands(two) } else { significant(two, 2) };
+        unit.map_or_else(|| rounded.clone(), |unit| format!("{rounded} {unit}"))
+    }
+
     /// The number with its unit, for a row that names what is counted.
     pub fn in_row(self) -> String {
         match self.unit {

@@ -52,6 +52,16 @@ fn prints_for_people() {
 }
 
 #[test]
+fn rough_words_have_two_digits() {
+    let rough = |value: f64, unit: Dimension| Amount { value, unit }.in_rough_words();
+    assert_eq!(rough(270.6, Dimension::Seconds), "4.5 min");
+    assert_eq!(rough(7743.0, Dimension::Of("tokens/s")), "7,700 tokens/s");
+    assert_eq!(rough(0.347, Dimension::Share), "35 %");
+    assert_eq!(rough(8.81e12, Dimension::FlopPerSecond), "8.8 TFLOP/s");
+    assert_eq!(rough(f64::NAN, Dimension::Seconds), Amount { value: f64::NAN, unit: Dimension::Seconds }.in_words());
+}
+
+#[test]
 fn serde_takes_text_only() {
     #[derive(Debug, serde::Deserialize)]
     struct Row {

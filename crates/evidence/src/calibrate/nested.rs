@@ -144,7 +144,7 @@ impl NestedScores {
             step_time: scores(missed, Metric::StepTime),
             memory: scores(missed, Metric::Memory),
             weight: fold.chosen.weight,
-            held: fold.chosen.held.difference(&prior::of_source()).map(|id| id.constant()).collect(),
+            held: fold.chosen.held.difference(&prior::never_fitted()).map(|id| id.constant()).collect(),
         };
         Self {
             folds: zip(folds, &missed).map(fold).collect(),
@@ -164,7 +164,7 @@ impl<'a> OuterFold<'a> {
             return None;
         }
         let solution = holdout::without(model, prior, known, |row| groups.contains(&group(row)));
-        let chosen = LinearFit { weight: FROM_SCRATCH, held: prior::of_source() };
+        let chosen = LinearFit { weight: FROM_SCRATCH, held: prior::never_fitted() };
         let line = LinearModel::new(&solution);
         let mut fold = Self { line, model: solution.model, name, out, rest, chosen };
         fold.choose_weight();
@@ -238,7 +238,7 @@ impl LinearFit {
 
 /// The worth of each constant, beside those that are left when it is judged.
 fn verdicts(of_groups: &[OuterFold<'_>], of_sources: &[OuterFold<'_>]) -> Vec<ConstantWorth> {
-    let mut held = prior::of_source();
+    let mut held = prior::never_fitted();
     let errors = |folds: &[OuterFold<'_>], held: &BTreeSet<ConstantId>| -> Vec<Vec<Missed>> {
         let of = |fold: &OuterFold<'_>| {
             let asked = LinearFit { weight: fold.chosen.weight, held: held.clone() };
@@ -275,7 +275,7 @@ fn verdicts(of_groups: &[OuterFold<'_>], of_sources: &[OuterFold<'_>]) -> Vec<Co
 /// Constants in the order in which they are judged.
 fn youngest_first() -> Vec<ConstantId> {
     let place = |id: &ConstantId| YOUNGEST_FIRST.iter().position(|name| *name == id.constant().name);
-    let mut ids: Vec<ConstantId> = ConstantId::all().filter(|id| !id.constant().is_of_source()).collect();
+    let mut ids: Vec<ConstantId> = ConstantId::all().filter(|id| id.constant().is_fitted()).collect();
     ids.sort_by_key(|id| place(id).unwrap_or(YOUNGEST_FIRST.len()));
     ids
 }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn every_constant_whose_order_is_known_exists() {
         assert!(YOUNGEST_FIRST.iter().all(|name| named(name).is_some()));
-        assert_eq!(youngest_first().len() + prior::of_source().len(), ConstantId::COUNT);
+        assert_eq!(youngest_first().len() + prior::never_fitted().len(), ConstantId::COUNT);
     }
 
     /// Group a is off by (0.1 + 0.3) / 2 with a constant and by 0.3 without it, group b by 0.4 and by 0.9: differences of 0.1

@@ -143,8 +143,8 @@ pub(super) fn posterior<'a>(
     let (variances, noise) = spread(sources, &ConstantValues::from_fn(assumed));
     // A matrix without an inverse is of constants that no row tells apart: then each is as good as unknown, which the
     // report says.
-    // All sources together are what factors of one source are 1 of: these are exact.
-    let exact: Vec<usize> = prior::of_source().iter().map(|id| id.index()).collect();
+    // All sources together are what factors of one source are 1 of: these are exact. What is published is as far off as it says.
+    let exact: Vec<usize> = prior::never_fitted().iter().map(|id| id.index()).collect();
     let without = |matrix: DMatrix<f64>| {
         let rows = matrix.remove_rows_at(&exact);
         rows.remove_columns_at(&exact)
@@ -157,6 +157,12 @@ pub(super) fn posterior<'a>(
     for (row, at) in others.iter().enumerate() {
         for (column, with) in others.iter().enumerate() {
             open[(*at, *with)] = inverse[(row, column)];
+        }
+    }
+    for id in ConstantId::all() {
+        if let Some(error) = id.constant().published {
+            let share = error / id.constant().range();
+            open[(id.index(), id.index())] = share * share;
         }
     }
     to_posterior(&open, &variances, libm::sqrt(noise))

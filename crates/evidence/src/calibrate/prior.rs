@@ -29,9 +29,9 @@ pub enum Prior {
     None,
 }
 
-/// The factors of a source, which rows of all sources together do not move.
-pub(super) fn of_source() -> BTreeSet<ConstantId> {
-    ConstantId::all().filter(|id| id.constant().is_of_source()).collect()
+/// The constants that rows of all sources together do not move: factors of one source, and figures that are published.
+pub(super) fn never_fitted() -> BTreeSet<ConstantId> {
+    ConstantId::all().filter(|id| !id.constant().is_fitted()).collect()
 }
 
 pub(super) struct FitPrior {
@@ -52,7 +52,7 @@ impl FitPrior {
         let Some(posterior) = calibration.posterior().filter(|_| prior == Prior::Shipped) else {
             let centre = ConstantValues::from_fn(|id| id.constant().usual);
             let roots = DMatrix::identity(count, count) * FROM_SCRATCH;
-            return Self { centre, roots, noise: None, held: of_source() };
+            return Self { centre, roots, noise: None, held: never_fitted() };
         };
         let value = |id: ConstantId| calibration.get(id.constant()).unwrap_or(id.constant().usual);
         let noise = OWN_NOISE * posterior.noise;

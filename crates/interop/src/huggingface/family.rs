@@ -23,6 +23,8 @@ pub(super) struct Family {
     /// text and pictures are those of the model of text.
     pub aliases: Vec<String>,
     pub gated: bool,
+    /// The bound of what the activation function reads.
+    pub activation_limit: Option<f64>,
     pub norm: Norm,
     pub norms: Norms,
     pub qk_norm: QkNormRule,
@@ -202,6 +204,7 @@ impl Default for Family {
             name: String::new(),
             aliases: Vec::new(),
             gated: true,
+            activation_limit: None,
             norm: Norm::RmsNorm,
             norms: Norms::Count(2),
             qk_norm: QkNormRule::Always(QkNorm::None),

@@ -56,6 +56,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         values_are_keys,
         ffn_hidden: 0,
         gated: family.gated,
+        activation_limit: family.activation_limit,
         vocab,
         tied: tied(keys, family)?,
         positions: if learned.is_some() { Positions::Learned } else { Positions::Computed },

@@ -10,22 +10,22 @@ use super::cheaper;
 use super::transfer::{Payload, Transfer};
 
 impl Rates<'_> {
-    /// The share of a level's wire that collectives reach.
-    fn wire_share(&self, level: usize) -> Share {
-        self.share_inside(level, self.beyond_node)
+    /// The share of a level's wire that the collectives of a group reach.
+    fn wire_share(&self, level: usize, group: Group) -> Share {
+        self.share_inside(level, self.beyond_node, group)
     }
 
     /// As above, where the levels below `beyond` count as one node.
-    fn share_inside(&self, level: usize, beyond: usize) -> Share {
+    fn share_inside(&self, level: usize, beyond: usize, group: Group) -> Share {
         if self.network.measured(level).is_some() {
             return Share::new(1.0);
         }
-        if level < beyond { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between }
+        if level < beyond { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between(group) }
     }
 
     /// A ring's share of a level's rate.
-    fn reached_rate(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
-        let wire = rate * self.wire_share(level).get();
+    fn reached_rate(&self, level: usize, group: Group, rate: BytesPerSecond) -> BytesPerSecond {
+        let wire = rate * self.wire_share(level, group).get();
         match self.calibrated.runtime.most_received {
             Some(most) if level >= self.beyond_node => wire.min(most),
             _ => wire,
@@ -42,7 +42,8 @@ impl Rates<'_> {
     /// One rank of a group to another, over the level that joins them, while all other groups do the same.
     pub fn send(&self, bytes: Bytes, group: Group, level: usize) -> Transfer {
         let span = self.network.ring(group)[level];
-        let seconds = bytes / (span.per_rank * self.wire_share(level).get());
+        let pair = Group { size: 2, ..group };
+        let seconds = bytes / (span.per_rank * self.wire_share(level, pair).get());
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
         transfer.steps = self.calibrated.efficiency.collective_launch + span.latency;
         transfer.time = transfer.steps + seconds;
@@ -75,7 +76,7 @@ impl Rates<'_> {
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             hops += f64::from(span.hops) * span.latency;
-            transfer.busy[level] = transfer.received / self.reached_rate(level, span.rate);
+            transfer.busy[level] = transfer.received / self.reached_rate(level, group, span.rate);
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }
@@ -232,7 +233,7 @@ impl Rates<'_> {
             transfer.bytes[level] = each * peers;
             transfer.received += each * peers;
             // What passes a rack's switches from rank to rank is as fast as inside a tray.
-            let share = self.share_inside(level, self.beyond_links);
+            let share = self.share_inside(level, self.beyond_links, group);
             transfer.busy[level] = each * peers / (span.per_rank * share.get());
             slowest = slowest.max(transfer.busy[level]);
             inside = span.members;

@@ -47,6 +47,22 @@ fn one_rank_per_node_has_one_port() {
     assert_eq!(transfer.busy[0], Seconds::ZERO);
 }
 
+/// Nodes of 4, a loss of 0.1 for each doubling. Of a job of 16 nodes 8 neighbours lie on 2, one doubling: 40 GB/s / 1.1. Of every fourth
+/// device 16 lie on all 16, four: 10 GB/s / 1.4. A send to the next node passes 2.
+#[test]
+fn the_wire_loses_by_the_nodes_that_a_group_spans() {
+    let mut scenario = testing::scenario();
+    scenario.plan.size = Size::Nodes(16);
+    for efficiency in Arc::make_mut(&mut scenario.calibration).architectures.values_mut() {
+        efficiency.wire_loss = 0.1;
+    }
+    let rates = rates(&scenario);
+    let time = |group| rates.gather(payload(40e6, Format::Bf16), group).time;
+    close(time(Group::new(1, 8)), 70e6 / (40e9 / 1.1));
+    close(time(Group::new(4, 16)), 75e6 / (10e9 / 1.4));
+    close(rates.send(Bytes::new(10e6), Group::new(4, 16), 1).time, 10e6 / (10e9 / 1.1));
+}
+
 #[test]
 fn an_all_reduce_is_two_passes_or_a_tree() {
     let mut scenario = with_latency();

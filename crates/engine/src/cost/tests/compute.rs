@@ -300,6 +300,10 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     let passes = rates.attention(kind, scenario.plan.micro_batch);
     near(passes.forward.memory.get(), tokens * 7168.0 / 1e12);
     assert_eq!(passes.forward.time, passes.forward.memory);
+    // Half of the rate of memory takes twice the time.
+    let mut slow = scenario.clone();
+    Arc::make_mut(&mut slow.calibration).architectures.get_mut("default").expect("default").delta_rule = Some(0.5);
+    near(self::rates(&slow).attention(kind, slow.plan.micro_batch).forward.time.get(), tokens * 2.0 * 7168.0 / 1e12);
     // The input and output of a norm of 1024, 328 columns in, and 4 x (2 x 16 + 3 x 32 + 64) between: 2 bytes each.
     near(rates.activations(kind).pieces[Piece::Mixer].whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
 }

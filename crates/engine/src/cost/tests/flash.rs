@@ -32,8 +32,8 @@ fn backward_of_long_sequences_comes_near_forward() {
 }
 
 /// The flash attention 2 of an A100 (312 TFLOP/s) on heads of 128 channels at 131,072 tokens: forward at 0.65 x 131072 / 132072 of
-/// the peak, 201.3 TFLOP/s, backward at 0.86 - (0.86 - 0.518) / 16 = 0.8386 of that, 168.8; together 3.5 / (1 / 201.3 + 2.5 /
-/// 168.8) = 176.9. A published run of 8 sequences of 131,072 tokens (`XTuner`, Llama 2 7B on 8 A100) reached 194 in both.
+/// the peak, 201.3 TFLOP/s, backward at 0.86 - (0.86 - 0.5) / 16 = 0.8375 of that, 168.6; together 3.5 / (1 / 201.3 + 2.5 /
+/// 168.6) = 176.8. A published run of 8 sequences of 131,072 tokens (`XTuner`, Llama 2 7B on 8 A100) reached 194 in both.
 #[test]
 fn long_sequences_on_ampere_come_near_what_was_measured() {
     let library = Library::embedded();
@@ -50,7 +50,7 @@ fn long_sequences_on_ampere_come_near_what_was_measured() {
     let times = rates(&scenario).attention(DENSE, 1);
     let flop = 2.0 * 131_072.0_f64.powi(2) * 4096.0;
     let rate = 3.5 * flop / (times.forward.time + times.backward.time).get() / 1e12;
-    assert!((rate - 176.9).abs() < 0.1, "{rate}");
+    assert!((rate - 176.8).abs() < 0.1, "{rate}");
 }
 
 /// On a device that does 256 flop in the time of an exponential kernels that reach 0.5 of the peak with 128 channels take 2 of the

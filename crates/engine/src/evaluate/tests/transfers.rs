@@ -57,8 +57,8 @@ fn sums_over_replicas_run_beside_reductions() {
 }
 
 /// Llama 2 7B, P = 6.74e9, on 16 nodes of 8 A100, gradients reduced in fp32. Fully sharded, 2 + 2 + 4 bytes of each
-/// parameter pass a ring of 128 that leaves the node 16 times: 8 P x 127/128 x 16/128 = 6.69 GB a device. Hybrid, trees sum
-/// 4 bytes of an eighth of them: 2 x 4 P / 8 = 6.74 GB. It is the same, but only backward hides it, where fully sharded
+/// parameter pass a ring of 128 that leaves the node 16 times: 8 P x 127/128 x 16/128 = 6.69 GB a device. Hybrid, rings of 16 sum
+/// 4 bytes of an eighth of them: 2 x 15/16 x 4 P / 8 = 6.32 GB. It is nearly the same, but only backward hides it, where fully sharded
 /// forward hides a quarter: with 2,048 tokens the ports are busy for 0.34 s of a backward that computes for 0.29 s, so that
 /// hybrid sharding is the slower of the two.
 #[test]
@@ -75,7 +75,7 @@ fn hybrid_sharding_has_only_backward_to_hide_its_sums() {
     let parameters = 6_738_415_616.0;
     let sent = |summary: &Summary| summary.traffic[1].bytes_per_device.get() / parameters;
     assert!((sent(&whole) / (8.0 * 127.0 / 128.0 / 8.0) - 1.0).abs() < 0.01, "{}", sent(&whole));
-    assert!((sent(&hybrid) / (2.0 * 4.0 / 8.0) - 1.0).abs() < 0.01, "{}", sent(&hybrid));
+    assert!((sent(&hybrid) / (2.0 * 15.0 / 16.0 * 4.0 / 8.0) - 1.0).abs() < 0.01, "{}", sent(&hybrid));
     assert!(hybrid.phases.backward > hybrid.traffic[1].busy && hybrid.traffic[1].busy.get() > 0.3);
     assert!(hybrid.step_time > whole.step_time);
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use shardscope_engine::cost::TransferParts;
 use shardscope_engine::evaluate::{
-    Details, Evaluation, HostDirection, Property, Resource, SAFE_CHANCE, Summary, chance_of_fitting, evidence,
-    peak_half_width,
+    Details, ErrorBand, Evaluation, HostDirection, Property, Resource, SAFE_CHANCE, Summary, chance_of_fitting,
+    evidence, peak_half_width,
 };
 use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan, StageSizes};
 use shardscope_engine::scenario::file::printable;
@@ -308,14 +308,32 @@ fn named(figure: Figure, subject: &FigureSubject, beside: &str) -> Option<(Strin
     Some(row(&figure.name(subject)?, format!("{}{beside}", figure.amount(subject)?.in_words())))
 }
 
-/// A figure behind another one on its line.
-fn also(figure: Figure, subject: &FigureSubject) -> String {
-    figure.amount(subject).map_or_else(String::new, |amount| format!(", {}", amount.in_words()))
+/// Figures that a step time leads to: with no measured run like it they have two digits.
+struct StepFigures<'a> {
+    subject: &'a FigureSubject<'a>,
+    words: fn(Amount) -> String,
+}
+
+impl<'a> StepFigures<'a> {
+    fn new(subject: &'a FigureSubject<'a>, band: Option<ErrorBand>) -> Self {
+        Self { subject, words: if band.is_some() { Amount::in_words } else { Amount::in_rough_words } }
+    }
+
+    /// A line of a figure by its name, and what stands behind its value.
+    fn named(&self, figure: Figure, beside: &str) -> Option<(String, String)> {
+        Some(row(&figure.name(self.subject)?, (self.words)(figure.amount(self.subject)?) + beside))
+    }
+
+    /// A figure behind another one on its line.
+    fn also(&self, figure: Figure) -> String {
+        figure.amount(self.subject).map_or_else(String::new, |amount| format!(", {}", (self.words)(amount)))
+    }
 }
 
 fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, String)> {
     let (scenario, summary) = (subject.scenario, subject.summary);
-    let unsure = if evaluation.error_band.is_some() { "" } else { "; no measured runs to compare with" };
+    let figures = StepFigures::new(subject, evaluation.error_band);
+    let unsure = if evaluation.error_band.is_some() { "" } else { "; no measured run like this" };
     let sure = evaluation.error_band.map(|band| {
         let [low, high] = band.model_flops(summary);
         row("80 % interval", format!("{} to {}, {low} to {high} per device", band.low, band.high))
@@ -330,38 +348,39 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
         FlopCount::Causal => "6 per weight of a matrix and token, and half of causal attention",
     };
-    let utilised = |figure: Figure| format!("{} {}", also(figure, subject), figure.label());
+    let utilised = |figure: Figure| format!("{} {}", figures.also(figure), figure.label());
     let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };
     let rows = [
-        named(Figure::StepTime, subject, unsure),
+        figures.named(Figure::StepTime, unsure),
         sure,
         based.map(|band| row("based on", format!("{band}{}", lacking_words(scenario)))),
-        named(Figure::TotalTokens, subject, &(also(Figure::TokensPerSecond, subject) + " per device")),
-        named(Figure::ModelFlops, subject, &utilised(Figure::Mfu)),
+        figures.named(Figure::TotalTokens, &(figures.also(Figure::TokensPerSecond) + " per device")),
+        figures.named(Figure::ModelFlops, &utilised(Figure::Mfu)),
         Some(row("counted", format!("{counted}{skipped}"))),
-        named(Figure::HardwareFlops, subject, &utilised(Figure::Hfu)),
+        figures.named(Figure::HardwareFlops, &utilised(Figure::Hfu)),
     ];
-    rows.into_iter().flatten().chain(training(subject)).collect()
+    rows.into_iter().flatten().chain(training(&figures)).collect()
 }
 
 /// Time, device-hours, money and energy of the whole training, and the same with what goes wrong.
-fn training(subject: &FigureSubject) -> Vec<(String, String)> {
+fn training(figures: &StepFigures<'_>) -> Vec<(String, String)> {
+    let subject = figures.subject;
     let Some(tokens) = subject.tokens.filter(|_| !subject.scenario.plan.writes()) else { return Vec::new() };
     let cluster = &subject.scenario.cluster;
     let rate = |rate: Option<String>, of: &str| rate.map_or_else(String::new, |rate| format!(", {rate} a {of}"));
     let price = rate(subject.scenario.price().map(|price| price.to_string()), "device-hour");
     let unpriced = || row("cost", "with the price of a device-hour, like --price '2.50 EUR'".to_owned());
     let power = rate(cluster.watts_per_device.map(|power| power.to_string()), "device");
-    let of = format!("{} for {} tokens", also(Figure::DeviceHours, subject), thousands(tokens));
-    let spent = [Figure::CostWithFailures, Figure::EnergyWithFailures].map(|figure| also(figure, subject));
+    let of = format!("{} for {} tokens", figures.also(Figure::DeviceHours), thousands(tokens));
+    let spent = [Figure::CostWithFailures, Figure::EnergyWithFailures].map(|figure| figures.also(figure));
     let restart = cluster.reliability.restart.map_or_else(String::new, |restart| format!(", {restart} to restart"));
     let [goodput, write, interval] = [Figure::Goodput, Figure::CheckpointWrite, Figure::CheckpointInterval]
         .map(|figure| figure.amount(subject).map_or_else(String::new, |amount| amount.to_string()));
     let rows = [
-        named(Figure::Days, subject, &of),
-        named(Figure::Cost, subject, &price).or_else(|| Some(unpriced())),
-        named(Figure::Energy, subject, &power),
-        named(Figure::DaysWithFailures, subject, &format!(" at {goodput} goodput{}", spent.concat())),
+        figures.named(Figure::Days, &of),
+        figures.named(Figure::Cost, &price).or_else(|| Some(unpriced())),
+        figures.named(Figure::Energy, &power),
+        figures.named(Figure::DaysWithFailures, &format!(" at {goodput} goodput{}", spent.concat())),
         named(Figure::TimeBetweenFailures, subject, &restart),
         subject.failures().and(named(Figure::CheckpointBytes, subject, &format!(" in {write}, every {interval}"))),
     ];

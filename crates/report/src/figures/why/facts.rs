@@ -352,14 +352,24 @@ impl<'a> FormulaFacts<'a> {
 
     /// The link to the host, as far as copies of its memory fill it.
     pub(super) fn host_link(&self) -> Formula {
-        let link =
-            input("bandwidth of the link to the host", self.scenario.cluster.device.host_bandwidth, self.sheet());
+        let link = self.device_link();
         let source = Citation::new(
             Authority::Measurement,
             "bandwidthTest of NVIDIA's CUDA samples on a DGX A100, 10.0 of 25.7 GB/s (gengwg/gpu, nvda_gpu_benchmark.md)",
         );
         let pageable = || input("share of it from memory that is not page-locked", share(PAGEABLE.get()), source);
         if self.scenario.pins_host() { link } else { link * pageable() }
+    }
+
+    /// The link to the host, as far as copies of page-locked memory fill it.
+    pub(super) fn device_link(&self) -> Formula {
+        let Scenario { cluster, calibration, .. } = self.scenario;
+        let reached = Citation::new(
+            Authority::Measurement,
+            "25.7 of 31.5 GB/s on a DGX A100 (gengwg/gpu), 55 of 63 on Aurora (ALCF's documentation): set by hand between them",
+        );
+        input("bandwidth of the link to the host", cluster.device.host_bandwidth, self.sheet())
+            * input("share of it that copies reach", share(calibration.software.host_link), reached)
     }
 
     /// What an update moves for each parameter.

@@ -106,13 +106,13 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(|facts, _| {
             let rate = evaluate::checkpoint_bandwidth(facts.scenario)?;
             let cluster = &facts.scenario.cluster;
-            let (link, ports) = (cluster.device.host_bandwidth, cluster.node_injection());
+            let (link, ports) = (facts.scenario.host_link(), cluster.node_injection());
             let [devices, nodes] = [facts.scenario.devices(), facts.scenario.nodes()].map(f64::from);
             // Few devices cannot fill a fast file system: then their links to the host set the rate, or the nodes' ports.
             let rate = if cluster.reliability.write_rate? <= rate {
                 input("write rate of the file system", rate, facts.reliability())
             } else if link * devices <= ports * nodes {
-                facts.devices() * input("link to the host", link, facts.sheet())
+                facts.devices() * facts.device_link()
             } else {
                 let level = cluster.levels.last().map_or("", |level| &level.source);
                 let nodes = input("nodes", count(nodes, ""), Citation::chosen("nodes or devices"));

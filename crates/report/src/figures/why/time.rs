@@ -176,7 +176,7 @@ impl FormulaFacts<'_> {
                  calibration {} leave open of this step",
                 self.scenario.calibration.id
             ),
-            _ => "no measured runs to compare with".to_owned(),
+            _ => "no measured run like this".to_owned(),
         }
     }
 
