@@ -56,6 +56,35 @@ fn verl_counts_prompts() {
     assert_contains(&chunked.stderr, &["entropy = off (verl"]);
     let critic = read("run.sh", &script.replace("=grpo", "=gae"), "");
     assert_contains(&critic.stdout, &["method = \"ppo\""]);
+    // As verl's own scripts start it: by uv, on an engine by its name, with Megatron's arguments inside and a reference that lies
+    // alike.
+    let by_uv = on_megatron.replace("actor_rollout_ref.actor.strategy=megatron", "model_engine=megatron").replace(
+        "python3 ",
+        "LAUNCH=(uv run --frozen --extra vllm python3)\nRAY=(ray_kwargs.py=\"uv -v run --frozen\")\n\"${LAUNCH[@]}\" ",
+    );
+    let layers = "\"${RAY[@]}\" actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 \
+                  actor_rollout_ref.ref.megatron.tensor_model_parallel_size=4 actor_rollout_ref.ref.megatron.param_offload=True \
+                  actor_rollout_ref.actor.megatron.use_mbridge=True \
+                  +actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity=selective \
+                  actor_rollout_ref.actor.profiler.enable=True actor_rollout_ref.rollout.calculate_log_probs=True \"$@\"";
+    let run = read("run.sh", &by_uv.replace("trainer.logger=console", layers), "");
+    assert_contains(
+        &run.stdout,
+        &["tensor = 4", "recompute = \"selective\"", "strategy = \"zero1\"", "reference = \"host\""],
+    );
+    assert!(!run.stdout.contains("unknown"), "{}", run.stdout);
+    // Without them nothing is computed again on Megatron Core.
+    assert_contains(&megatron.stdout, &["entropy = true"]);
+    assert!(!megatron.stdout.contains("recompute = \"full\""), "{}", megatron.stdout);
+    let other = read("run.sh", &script.replace("trainer.nnodes=2", "trainer.nnodes=2 model_engine=veomni"), "");
+    assert_contains(&other.stderr, &["choose dp or megatron"]);
+    // Weights kept in 16 bits, shards over a node, and a state that FSDP2 keeps on the host.
+    let fsdp = |words: &str| read("run.sh", &with(words), "").stdout;
+    assert_contains(
+        &fsdp("actor_rollout_ref.actor.fsdp_config.model_dtype=bf16 actor_rollout_ref.actor.fsdp_config.fsdp_size=8"),
+        &["master_weights = \"none\"", "moments = \"bf16\"", "strategy = \"hsdp\"", "shard = 8"],
+    );
+    assert_contains(&fsdp("actor_rollout_ref.actor.fsdp_config.fsdp_size=16"), &["strategy = \"fsdp\""]);
     let refused = read("run.sh", &script.replace("rollout.name=vllm", "rollout.name=hf"), "");
     assert_eq!(refused.code, Some(2));
     assert_contains(&refused.stderr, &["actor_rollout_ref.rollout.name", "choose vllm"]);

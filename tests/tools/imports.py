@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What `shardscope import` takes of a folder of public files, and why it refuses the rest.
 
-    tests/tools/imports.py FOLDER ... [--models] [--shardscope PROGRAM] [--list TABLE.tsv]
+    tests/tools/imports.py FOLDER ... [--models] [--python] [--shardscope PROGRAM] [--list TABLE.tsv]
 
 Each folder is a checkout, or a part of one. Every launcher's file in it is imported with `--model llama-3.1-8b`, or
 qwen3-30b-a3b where it divides experts, with `--devices 8` where no file says how many, and with the files beside it that it
-names (DeepSpeed's configuration, a script's settings). With --models every `config.json` is
+names (DeepSpeed's configuration, a script's settings). With --python so are files of Python, as XTuner's are. With --models every `config.json` is
 imported as a model instead. Prints a table of the verdicts, and with --list writes a line for each file: folder, file, verdict,
 keys that are unknown, reason.
 """
@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=lambda folder: pathlib.Path(folder).resolve())
     parser.add_argument("--models", action="store_true")
+    parser.add_argument("--python", action="store_true")
     parser.add_argument("--shardscope", default="shardscope")
     parser.add_argument("--list", type=pathlib.Path)
     options = parser.parse_args()
@@ -46,7 +47,7 @@ def main() -> None:
 
 def read(folder: pathlib.Path, options: argparse.Namespace) -> list[tuple[str, str, str, str]]:
     """File, verdict, unknown keys and reason, of each file of a folder."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and is_asked(path, options.models))
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and is_asked(path, options))
     names = collections.defaultdict(list)
     for path in folder.rglob("*"):
         if path.is_file():
@@ -55,8 +56,10 @@ def read(folder: pathlib.Path, options: argparse.Namespace) -> list[tuple[str, s
         return list(pool.map(lambda path: judge(path, folder, names, options), files))
 
 
-def is_asked(path: pathlib.Path, models: bool) -> bool:
-    return path.name.endswith("config.json") if models else path.suffix in LAUNCHERS
+def is_asked(path: pathlib.Path, options: argparse.Namespace) -> bool:
+    if options.models:
+        return path.name.endswith("config.json")
+    return path.suffix in LAUNCHERS or options.python and path.suffix == ".py"
 
 
 def judge(path, folder, names, options) -> tuple[str, str, str, str]:
@@ -82,7 +85,7 @@ def plan(files, options, folder) -> tuple[str, str, str]:
     wishes = ["--model", "llama-3.1-8b"]
     command = [options.shardscope, "import", "plan", *files]
     verdict = outcome([*command, *wishes], folder)
-    if "how many devices" in verdict[2]:
+    if "how many devices" in verdict[2] or "say it with --devices" in verdict[2]:
         wishes += ["--devices", "8"]
         verdict = outcome([*command, *wishes], folder)
     if "has no experts" in verdict[2]:

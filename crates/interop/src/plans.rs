@@ -215,9 +215,9 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
 }
 
 /// Parts of names that say how large a job is, what it trains or what else it runs: a setting with one is no matter of logs.
-const TELLING: &str = "adapter adapters distill dora draft expert experts fp4 fp8 freeze frozen generations galore lora mezo moe \
-    offload offloading parallel parallelism ppo prune quant quantization quantize rank ranks recompute reward \
-    rlhf rollout teacher trainable unfreeze";
+const TELLING: &str = "adapter adapters cp distill dora draft ep expert experts fp4 fp8 freeze frozen generations galore lora mezo moe \
+    offload offloading parallel parallelism pp ppo prune quant quantization quantize rank ranks recompute reward \
+    rlhf rollout teacher tp trainable unfreeze";
 
 /// Refuses what no table of the tool knows, and what cannot be harmless by its name or is known in another tool's files; the rest
 /// is unknown.
@@ -226,8 +226,11 @@ fn judge_unknown(draft: &mut PlanDraft) {
         |name: &str| PlanTarget::launchers().flat_map(|target| target.spec().table.names()).any(|known| known == name);
     for (name, setting) in std::mem::take(&mut draft.unknown) {
         let is_off = ["1", "null"].contains(&setting.text.as_str()) || table::OFF.contains(&setting.text.as_str());
+        // Parts of verl's settings by themselves tell nothing.
+        let own = name.strip_prefix("actor_rollout_ref.").unwrap_or(&name);
+        let own = own.strip_prefix("rollout.").unwrap_or(own);
         let telling =
-            name.split(['_', '.', '-']).find(|part| TELLING.split(' ').any(|word| part.eq_ignore_ascii_case(word)));
+            own.split(['_', '.', '-']).find(|part| TELLING.split(' ').any(|word| part.eq_ignore_ascii_case(word)));
         let why = match telling {
             // A log has every argument, most of which nobody set; what is not trained is frozen.
             part if draft.logged || is_off && part != Some("trainable") => None,

@@ -38,7 +38,7 @@ def value(text: str) -> typing.Any:
 
 
 def scenario_of(name: str) -> dict:
-    settings = dict(word.split("=", 1) for word in name.split()[1:])
+    settings = dict(word.split("=", 1) for word in name.split() if "=" in word)
     top = {key: text for key, text in settings.items() if key in TOP}
     plan = {key: value(text) for key, text in settings.items() if key not in TOP and key not in AFTER}
     after = {key: value(text) for key, text in settings.items() if key in AFTER}

@@ -200,6 +200,18 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
     }
 }
 
+/// Words without those that `uv run` takes for itself, before what it starts: which packages there are.
+fn without_uv(words: &[String]) -> &[String] {
+    let Some(begin) = position(words, &["uv", "run"]) else { return words };
+    let is_started =
+        |word: &String| STARTED_BY_UV.iter().any(|name| word.rsplit('/').next().unwrap_or(word).starts_with(name));
+    let end = words[begin..].iter().position(is_started).map_or(words.len(), |at| begin + at);
+    &words[end..]
+}
+
+/// How the names of what it starts begin.
+const STARTED_BY_UV: [&str; 4] = ["python", "torchrun", "accelerate", "deepspeed"];
+
 /// Notes that a program is started with a file that says more.
 fn note_file(settings: &mut ToolSettings, name: &str) {
     if settings.text(CONFIG).is_some_and(is_settings_file) {
@@ -217,7 +229,7 @@ struct CommandReader<'a> {
 impl CommandReader<'_> {
     /// What words say to a launcher, and others to the program, with the devices and the threads of the job.
     fn settings(&self, of_launcher: &[String], own: &[String], grammar: WordGrammar, program: &str) -> ToolSettings {
-        let settings = ProgramWords::of_launcher().read(of_launcher, ToolSettings::new(self.file));
+        let settings = ProgramWords::of_launcher().read(without_uv(of_launcher), ToolSettings::new(self.file));
         self.counted(ProgramWords { program, grammar }.read(own, settings))
     }
 

@@ -1,5 +1,5 @@
 //! Settings that change neither the size nor the time nor the memory of a step, by tool, each with the reason: data of
-//! `presets/tools`, to which users add files of their own.
+//! `presets/tools`, to which users add files of their own. Beside them kernels that take a time of their own, which no plan says.
 //!
 //! A name that is neither there nor in a tool's own table is unknown.
 
@@ -22,11 +22,11 @@ pub(crate) const MEGATRON: &str = "megatron";
 pub(crate) const TORCHTITAN: &str = "torchtitan";
 pub(crate) const PRIMUS: &str = "primus";
 
-/// Names that change nothing, by tool.
+/// Names that change nothing, and names of kernels, by tool.
 #[derive(Debug, Default)]
-pub(crate) struct HarmlessNames(BTreeMap<String, Vec<Harmless>>);
+pub(crate) struct HarmlessNames(BTreeMap<String, [Vec<Harmless>; 2]>);
 
-/// Names of settings, and why they change nothing. A `*` stands for any end.
+/// Names of settings, and why they change nothing, or what is not known of them. A `*` stands for any end.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Harmless {
@@ -48,6 +48,9 @@ struct ToolFile {
     of: Option<String>,
     #[serde(default)]
     harmless: Vec<Harmless>,
+    /// Kernels in the place of others, with which a plan stays possible and its figures are less sure.
+    #[serde(default, rename = "kernel")]
+    kernels: Vec<Harmless>,
     /// Classes of Hugging Face's models and keys of their files, which an import of a model reads.
     #[serde(rename = "family")]
     _family: Option<toml::Value>,
@@ -64,13 +67,15 @@ impl HarmlessNames {
                 let fix = "write [[harmless]] with why and names, as the files of `presets/tools` do";
                 vec![Problem::new("", error.in_file(&format!("tools/{}.toml", entry.id)), fix)]
             })?;
-            found.0.entry(file.of.unwrap_or_else(|| entry.id.clone())).or_default().extend(file.harmless);
+            let [harmless, kernels] = found.0.entry(file.of.unwrap_or_else(|| entry.id.clone())).or_default();
+            harmless.extend(file.harmless);
+            kernels.extend(file.kernels);
         }
         Ok(found)
     }
 
-    /// Those of a tool.
-    pub fn of_tool(&self, tool: &str) -> &[Harmless] {
-        self.0.get(tool).map_or(&[], Vec::as_slice)
+    /// Those of a tool, and its kernels.
+    pub fn of_tool(&self, tool: &str) -> [&[Harmless]; 2] {
+        self.0.get(tool).map_or([&[]; 2], |both| both.each_ref().map(Vec::as_slice))
     }
 }

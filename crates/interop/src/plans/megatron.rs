@@ -301,7 +301,8 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     table::read(OTHER_PROGRAMS, settings, draft);
     if program.names_model {
         read_name(settings, draft);
-    } else {
+    }
+    if !program.names_model || draft.is_given(Field::Model) {
         shape::read(settings, draft);
     }
     // LLaMA-Factory's, of the Trainer's settings.
@@ -322,6 +323,40 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
         draft.report.ignore(&off.place, "it is off");
     }
     table::leave("", settings, draft);
+}
+
+/// What says how the layers of a model lie on the ranks, run and are kept.
+const OF_LAYERS: &[Field] = &[
+    Field::Tensor,
+    Field::Context,
+    Field::ContextKind,
+    Field::ContextHeads,
+    Field::Pipeline,
+    Field::Experts,
+    Field::ExpertTensor,
+    Field::ExpertOverlap,
+    Field::SharedOverlap,
+    Field::Capacity,
+    Field::Dispatcher,
+    Field::DispatchFormat,
+    Field::StagesPerRank,
+    Field::StageLayers,
+    Field::Schedule,
+    Field::Recompute,
+    Field::RecomputeModules,
+    Field::OffloadModules,
+    Field::AttentionKernel,
+    Field::TensorOverlap,
+    Field::CudaGraphs,
+];
+
+/// Reads that of a program which starts Megatron Core with words of its own for all else.
+pub(super) fn read_layers(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    for key in KEYS.iter().filter(|key| key.means.is_of(OF_LAYERS)) {
+        table::read(std::slice::from_ref(key), &mut settings, draft);
+    }
+    table::read(OTHERS, &mut settings, draft);
+    table::leave(harmless::MEGATRON, settings, draft);
 }
 
 /// A model that is named, and whose shape is elsewhere.
@@ -407,7 +442,7 @@ const ROUTER: &str = "how the router scores and balances: --moe-router-score-fun
                       --moe-router-enable-expert-bias, --moe-router-bias-update-rate";
 
 /// What no plan says of the models whose heads have learned scores, likewise.
-const ACTIVATION: &str = "GPT-OSS's activation function: --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 \
+const ACTIVATION: &str = "GPT-OSS's activation function: --quick-geglu --glu-linear-offset 1.0 \
                           in place of --swiglu";
 
 const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES ";

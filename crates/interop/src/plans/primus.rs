@@ -3,6 +3,7 @@
 
 use shardscope_engine::problem::Problem;
 
+use super::post_training::STAGE;
 use super::programs;
 use super::settings::ToolSettings;
 use super::table::OFF;
@@ -37,6 +38,8 @@ pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, Too
         }
     };
     let mut settings = said.take_inside(&format!("{module}.overrides"));
+    // Which data it trains on; other tools' word for how they train.
+    settings.take(STAGE);
     for (name, text) in
         settings.rest().map(|(name, setting)| (name.to_owned(), usual(&setting.text))).collect::<Vec<_>>()
     {

@@ -176,6 +176,12 @@ fn closed<'a>(text: &'a str, sign: &str, unclosed: &mut bool) -> Option<(&'a str
     found
 }
 
+/// A blank inside of quotes, until words are told apart.
+const HELD: char = '\u{1f}';
+
+/// What stands for the words that a script is given itself.
+const GIVEN: [&str; 4] = ["$@", "$*", "${@}", "${*}"];
+
 impl Default for Shell {
     fn default() -> Self {
         Self { values: BTreeMap::new(), left: Cell::new(MOST_BYTES) }
@@ -217,9 +223,12 @@ impl Shell {
         self.values.get(name).map(String::as_str).filter(|value| self.spend(value.len()))
     }
 
-    /// The words of a text, with variables put in; quotes hold nothing together that an argument would need.
+    /// The words of a text, with variables put in. Quotes hold together what stands behind `=` in a word, and nothing else that an
+    /// argument would need. What a script is given itself is not known, and mostly nothing.
     fn words(&self, text: &str) -> Vec<String> {
-        self.expanded(text).split_whitespace().map(str::to_owned).collect()
+        let expanded = self.expanded(text);
+        let words = expanded.split_whitespace().filter(|word| !GIVEN.contains(word));
+        words.map(|word| word.replace(HELD, " ")).collect()
     }
 
     /// The text without quotes, its variables put in once: what they hold was expanded when they were set.
@@ -227,15 +236,24 @@ impl Shell {
         let mut found = String::new();
         let mut rest = text;
         let mut single = false;
+        // Where a value begins that quotes hold together, and whether double ones are open.
+        let (mut held, mut double) = (None, false);
         let mut unclosed = Unclosed::default();
         while let Some(c) = rest.chars().next() {
             let after = &rest[c.len_utf8()..];
             rest = match c {
-                '\'' => {
-                    single = !single;
+                '\'' if double => after,
+                '\'' | '"' if c == '\'' || !single => {
+                    let open = if c == '"' { &mut double } else { &mut single };
+                    *open = !*open;
+                    if *open {
+                        held = found.ends_with('=').then_some(found.len());
+                    } else if let Some(begin) = held.take() {
+                        let value = found.split_off(begin);
+                        found.extend(value.chars().map(|c| if c.is_whitespace() { HELD } else { c }));
+                    }
                     after
                 }
-                '"' if !single => after,
                 '$' if !single => {
                     let (value, after) = self.variable(after, &mut unclosed);
                     found.push_str(&value);
@@ -391,5 +409,15 @@ mod tests {
         let has = |line: usize, words: &str| commands.contains(&(line, words.to_owned()));
         assert!(has(3, "run a --n 2"), "{commands:?}");
         assert!(has(5, "other <|user|>"), "{commands:?}");
+    }
+
+    /// Quotes behind `=` hold a value together, in a list too; those around options do not. `$@` is nothing that is known.
+    #[test]
+    fn quotes_hold_the_value_of_a_word_together() {
+        let script =
+            "X=7\nA=(a.b=\"uv run --x $X\" c=d)\nO=\"--one 1 --two 2\"\nrun \"${A[@]}\" $O --say='it is' \"$@\"\n";
+        let script = ShellScript::read(script);
+        let words: Vec<&str> = script.commands.last().expect("a command").words.iter().map(String::as_str).collect();
+        assert_eq!(words, ["run", "a.b=uv run --x 7", "c=d", "--one", "1", "--two", "2", "--say=it is"]);
     }
 }

@@ -146,9 +146,14 @@ impl ToolSettings {
 
     /// Takes away all that a pattern fits: a name, or the beginning of names before a `*`.
     pub(crate) fn take_all(&mut self, pattern: &str) -> Vec<Setting> {
-        let Some(beginning) = pattern.strip_suffix('*') else { return self.take(pattern).into_iter().collect() };
-        let names: Vec<String> = self.values.keys().filter(|name| name.starts_with(beginning)).cloned().collect();
-        names.iter().filter_map(|name| self.values.remove(name)).collect()
+        self.take_named(pattern).into_iter().map(|(_, setting)| setting).collect()
+    }
+
+    /// The same, with their names.
+    pub(crate) fn take_named(&mut self, pattern: &str) -> Vec<(String, Setting)> {
+        let fits = |name: &String| pattern.strip_suffix('*').map_or(name == pattern, |start| name.starts_with(start));
+        let names: Vec<String> = self.values.keys().filter(|name| fits(name)).cloned().collect();
+        names.iter().filter_map(|name| self.values.remove_entry(name)).collect()
     }
 
     /// Takes away all whose text is one of these.

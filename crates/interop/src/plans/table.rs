@@ -97,6 +97,15 @@ pub(crate) enum Says {
 }
 
 impl Means {
+    /// Whether it says fields, and all of them are among these.
+    pub fn is_of(self, fields: &[Field]) -> bool {
+        match self {
+            Self::Number(field) | Self::Words(field, _) => fields.contains(&field),
+            Self::Codec(codec) => !codec.fields.is_empty() && codec.fields.iter().all(|field| fields.contains(field)),
+            _ => false,
+        }
+    }
+
     /// How a line says the value that a field has in a plan.
     pub fn says(self, field: Field, value: &Value, plan: &Plan) -> Says {
         let optimizer = |(_, own, _): &(&str, Optimizer, bool)| *own == plan.optimizer;
@@ -345,13 +354,21 @@ pub fn leave(tool: &str, settings: ToolSettings, draft: &mut PlanDraft) {
     draft.unknown.extend(settings.rest().map(|(name, setting)| (name.to_owned(), setting.clone())));
 }
 
-/// Notes what is harmless to a tool, and leaves the rest.
+/// Notes what is harmless to a tool, doubts its kernels, and leaves the rest.
 pub fn without_effect(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
-    let PlanDraft { harmless, report, .. } = draft;
-    for Harmless { why, names } in harmless.of_tool(tool) {
-        for setting in names.iter().flat_map(|name| settings.take_all(name)).collect::<Vec<_>>() {
+    let PlanDraft { harmless, report, doubted, .. } = draft;
+    let [harmless, kernels] = harmless.of_tool(tool);
+    for Harmless { why, names } in harmless {
+        for setting in names.iter().flat_map(|name| settings.take_all(name)) {
             report.ignore(&setting.place, why);
         }
+    }
+    for name in kernels.iter().flat_map(|kernels| &kernels.names) {
+        let found = settings.take_named(name);
+        for (_, setting) in &found {
+            report.doubt(&setting.place);
+        }
+        doubted.extend(found);
     }
     settings
 }

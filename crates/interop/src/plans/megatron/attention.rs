@@ -30,12 +30,8 @@ const SOFTMAX: &str = "softmax_type";
 /// With a score of each head that attends to nothing, which is learned.
 const SINKS: &str = "learnable";
 
-/// What no shape says of an activation function, since it has no parameters: its linear half's offset and where it is
-/// clamped.
-const ACTIVATION: [&str; 2] = ["glu_linear_offset", "activation_func_clamp_value"];
-
 /// All arguments that are read here.
-pub(super) const NAMES: [&str; 8] = [WINDOW, PLACES, NO_BIAS, BIAS, QKV_BIAS, SOFTMAX, ACTIVATION[0], ACTIVATION[1]];
+pub(super) const NAMES: [&str; 6] = [WINDOW, PLACES, NO_BIAS, BIAS, QKV_BIAS, SOFTMAX];
 
 /// The window, and the layers of so many that have it.
 pub(super) fn window(
@@ -94,9 +90,6 @@ pub(super) fn biases(settings: &mut ToolSettings, experts: bool) -> (bool, Optio
     let free = on(settings, NO_BIAS).is_some() | settings.take(BIAS).is_some_and(|it| it.text == "False");
     let qkv = on(settings, QKV_BIAS).is_some();
     let sinks = settings.take(SOFTMAX).is_some_and(|it| it.text == SINKS);
-    for name in ACTIVATION {
-        on(settings, name);
-    }
     let some =
         Biases { qkv: qkv || !free, projection: !free, mlp: !free, router: !free && experts, head: false, sinks };
     (!free, (sinks || qkv && free).then_some(some))

@@ -7,6 +7,7 @@ use std::path::Path;
 use shardscope_engine::model::{LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
+use shardscope_engine::text::printable;
 
 use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
@@ -21,6 +22,7 @@ use super::parts::{self, CONFIG, Count, count};
 const KEYS: &[ToolKey] = &[
     only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
+    only("spec", OFF, "its layers are code: name the model with --model"),
 ];
 
 /// What each layer is, where they are one thing each.
@@ -88,10 +90,15 @@ const NAMES: &str = "num_layers hidden_size num_attention_heads ffn_hidden_size 
     num_query_groups swiglu glu_activation normalization position_embedding_type \
     untie_embeddings_and_output_weights padded_vocab_size vocab_size attention_output_gate \
     use_rotary_position_embeddings qk_layernorm max_position_embeddings hybrid_layer_pattern hybrid_override_pattern \
-    is_hybrid_model squared_relu make_vocab_size_divisible_by no_position_embedding quick_geglu enable_gpt_oss";
+    is_hybrid_model squared_relu make_vocab_size_divisible_by no_position_embedding quick_geglu enable_gpt_oss \
+    glu_linear_offset activation_func_clamp_value original_max_position_embeddings model_type activation_func";
 
 /// Gives attention's output a gate of its width.
 const OUTPUT_GATE: &str = "attention_output_gate";
+/// Keeps what the activation function reads within bounds.
+const LIMIT: &str = "activation_func_clamp_value";
+/// Is added to its linear half, which changes neither size nor time.
+const OFFSET: &str = "glu_linear_offset";
 
 fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
     let file = settings.file.clone();
@@ -140,6 +147,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
         ffn_hidden: ffn.unwrap_or(if gated.is_some() { (4 * hidden * 2 / 3) / 64 * 64 } else { 4 * hidden }),
         gated: gated.is_some(),
+        activation_limit: limit(settings)?,
         vocab,
         tied,
         positions,
@@ -271,6 +279,7 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
     ] {
         lines.extend(on.then(|| Line::new(name, true)));
     }
+    lines.extend(model.activation_limit.map(|limit| Line::new(LIMIT, limit)));
     lines.extend(attention::lines(model));
     if model.kv_heads != model.heads {
         lines.push(Line::new("num_query_groups", model.kv_heads));
@@ -286,6 +295,16 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
         lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
     }
     lines
+}
+
+/// The bound of what the activation function reads.
+fn limit(settings: &mut ToolSettings) -> Result<Option<f64>, Problem> {
+    on(settings, OFFSET);
+    let Some(limit) = on(settings, LIMIT) else { return Ok(None) };
+    match limit.text.parse() {
+        Ok(bound) => Ok(Some(bound)),
+        Err(_) => Err(Problem::new(&limit.place, format!("'{}' is no number", printable(&limit.text)), CONFIG)),
+    }
 }
 
 /// A letter for each layer.

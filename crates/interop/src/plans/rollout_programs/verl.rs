@@ -1,12 +1,14 @@
 //! verl's settings: Hydra's, as words behind `verl.trainer.main_ppo` or as YAML. Defaults as in `verl/trainer/config` of
 //! verl-project/verl at 1dda039b9.
 
-use shardscope_engine::plan::{ContextKind, Format, LossKind, PostMethod, RolloutLayout, TrainerOffload};
+use shardscope_engine::plan::{ContextKind, Format, LossKind, Offload, PostMethod, RolloutLayout, TrainerOffload};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::super::accelerate;
+use super::super::megatron;
 use super::super::rollouts::RolloutSettings;
-use super::super::table::nothing;
+use super::super::settings::Setting;
+use super::super::table::{self, OFF, ToolKey, nothing, only};
 use super::RolloutProgram;
 
 pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
@@ -37,6 +39,20 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
         nothing("actor_rollout_ref.actor.policy_loss*", LOSS),
         nothing("actor_rollout_ref.actor.grad_clip", LOSS),
         nothing("actor_rollout_ref.actor.checkpoint*", RUN),
+        nothing("actor_rollout_ref.actor.profiler*", RUN),
+        nothing("actor_rollout_ref.ref.profiler*", RUN),
+        nothing("actor_rollout_ref.rollout.profiler*", RUN),
+        nothing("actor_rollout_ref.nccl_timeout", RUN),
+        nothing("actor_rollout_ref.actor.use_rollout_log_probs", LOSS),
+        nothing("actor_rollout_ref.rollout.calculate_log_probs", UNTIMED),
+        nothing("actor_rollout_ref.rollout.max_model_len", UNTIMED),
+        nothing("actor_rollout_ref.rollout.agent*", UNTIMED),
+        nothing("actor_rollout_ref.rollout.prompt_length", "data.max_prompt_length says it"),
+        nothing("actor_rollout_ref.rollout.response_length", "data.max_response_length says it"),
+        nothing("actor_rollout_ref.ref.use_torch_compile", FORWARDS),
+        nothing("actor_rollout_ref.ref.entropy*", "nothing takes the reference's entropy"),
+        nothing("actor_rollout_ref.ref.fsdp_config.entropy*", "nothing takes the reference's entropy"),
+        nothing("actor_rollout_ref.ref.megatron.entropy*", "nothing takes the reference's entropy"),
         nothing("actor_rollout_ref.rollout.temperature", SAMPLED),
         nothing("actor_rollout_ref.rollout.top_*", SAMPLED),
         nothing("actor_rollout_ref.rollout.do_sample", SAMPLED),
@@ -77,7 +93,12 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.only("actor_rollout_ref.hybrid_engine", &["true"], "give the run with it");
     method(said);
     said.adapters("actor_rollout_ref.model.lora_rank");
-    said.recompute("actor_rollout_ref.model.enable_gradient_checkpointing", true);
+    let engine_of_state = state_engine(said);
+    if engine_of_state == StateEngine::Fsdp {
+        said.recompute("actor_rollout_ref.model.enable_gradient_checkpointing", true);
+    } else if let Some(unread) = said.take("actor_rollout_ref.model.enable_gradient_checkpointing") {
+        said.draft.report.ignore(&unread.place, "on Megatron Core recompute_granularity says it");
+    }
     said.number("actor_rollout_ref.rollout.n", Field::Group, 1_u32);
     let (rollout, update) = (said.count("data.train_batch_size", 1024), said.count(&own("ppo_mini_batch_size"), 256));
     said.batches(&rollout, &update, [true, true]);
@@ -86,16 +107,56 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.sequence(&prompt, &answer);
     micro_batch(said, prompt.value.saturating_add(answer.value));
     let compares = said.is_on(&own("use_kl_loss"), false) || said.is_on("algorithm.use_kl_in_reward", false);
-    let host = said.is_on("actor_rollout_ref.ref.fsdp_config.param_offload", false);
+    let host = said.is_on(&format!("actor_rollout_ref.ref.{}.param_offload", engine_of_state.part()), false);
+    same_as_actor(said);
     said.reference(compares, host, "use_kl_loss and algorithm.use_kl_in_reward");
     engine(said);
     said.devices(["trainer.nnodes", "trainer.n_gpus_per_node"], Field::Devices, [1, 8]);
-    entropy(said);
-    mesh(said);
+    entropy(said, engine_of_state);
+    mesh(said, engine_of_state);
     if said.is_on("actor_rollout_ref.model.tiled_mlp.enabled", false) {
         said.number("actor_rollout_ref.model.tiled_mlp.num_shards", Field::MlpTiles, 4_u32);
     }
     said.ask_model("actor_rollout_ref.model.path", Field::Model);
+}
+
+/// What holds the state of the models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StateEngine {
+    Fsdp,
+    Megatron,
+}
+
+impl StateEngine {
+    /// The part of a model's settings that is its own.
+    const fn part(self) -> &'static str {
+        match self {
+            Self::Fsdp => "fsdp_config",
+            Self::Megatron => "megatron",
+        }
+    }
+}
+
+/// The engine by its name, or by the strategy of older releases.
+fn state_engine(said: &mut RolloutSettings<'_>) -> StateEngine {
+    let named = said.settings.text("model_engine").map(str::to_owned);
+    said.only("model_engine", &["dp", "megatron"], "choose dp or megatron: other engines are not known");
+    let strategy = said.settings.text(&format!("{ACTOR}.strategy")) == Some("megatron");
+    if strategy || named.as_deref() == Some("megatron") { StateEngine::Megatron } else { StateEngine::Fsdp }
+}
+
+/// What the reference has as the trained model has it.
+fn same_as_actor(said: &mut RolloutSettings<'_>) {
+    let alike = |(name, setting): (&str, &Setting)| {
+        let own = name.strip_prefix("actor_rollout_ref.ref.")?;
+        let actor = said.settings.text(&format!("{ACTOR}.{own}"));
+        (actor == Some(&setting.text) || own == "strategy").then(|| name.to_owned())
+    };
+    for name in said.settings.rest().filter_map(alike).collect::<Vec<_>>() {
+        if let Some(setting) = said.take(&name) {
+            said.draft.report.ignore(&setting.place, "the reference lies as the trained model does");
+        }
+    }
 }
 
 /// PPO where the advantage is a critic's.
@@ -132,6 +193,11 @@ fn engine(said: &mut RolloutSettings<'_>) {
     said.number(&own("tensor_model_parallel_size"), Field::RolloutTensor, 2_u32);
     said.number(&own("gpu_memory_utilization"), Field::RolloutShare, 0.5);
     said.number(&own("max_num_seqs"), Field::RolloutSlots, 256_u32);
+    said.only(
+        &own("dtype"),
+        &["bfloat16", "auto"],
+        "leave it out: weights of an engine have 16 bits, or 8 by --rollout-format",
+    );
     said.only(&own("data_parallel_size"), &["1"], "give the run without it: engines are whole on their devices");
     said.only(&own("expert_parallel_size"), &["1"], "say --rollout-tp: experts are divided among an engine's devices");
     said.only(&own("pipeline_model_parallel_size"), &["1"], "say --rollout-tp for the devices of an engine");
@@ -151,14 +217,13 @@ fn engine(said: &mut RolloutSettings<'_>) {
 /// The entropy, which is always computed with the log-probabilities (`calculate_entropy=True`, `verl/trainer/ppo/ray_trainer.py`): on
 /// Megatron Core in tensors of the logits' size, as on FSDP where nothing compiles it into one kernel; in chunks, or with fused
 /// kernels, of next to nothing (`verl/workers/engine` of both).
-fn entropy(said: &mut RolloutSettings<'_>) {
+fn entropy(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let fused = said.is_on("actor_rollout_ref.model.use_fused_kernels", false);
     if fused {
         said.draft.take(Field::Loss, LossKind::Fused, "actor_rollout_ref.model.use_fused_kernels");
     }
-    let megatron = said.settings.text(&format!("{ACTOR}.strategy")) == Some("megatron");
-    let part = if megatron { "megatron" } else { "fsdp_config" };
-    let [of_actor, of_part] = [ACTOR.to_owned(), format!("{ACTOR}.{part}")];
+    let megatron = engine == StateEngine::Megatron;
+    let [of_actor, of_part] = [ACTOR.to_owned(), format!("{ACTOR}.{}", engine.part())];
     let mut either = |name: &str, usual: bool, wanted: bool| {
         let found = [&of_actor, &of_part].map(|place| said.is_on(&format!("{place}.{name}"), usual));
         found.contains(&wanted)
@@ -172,9 +237,9 @@ fn entropy(said: &mut RolloutSettings<'_>) {
 }
 
 /// How the trainer's state lies, on `PyTorch`'s FSDP or on Megatron-LM.
-fn mesh(said: &mut RolloutSettings<'_>) {
+fn mesh(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let strategy = said.take(&format!("{ACTOR}.strategy")).map_or_else(|| "fsdp".to_owned(), |strategy| strategy.text);
-    let part = if strategy == "megatron" { "megatron" } else { "fsdp_config" };
+    let part = engine.part();
     let own = |name: &str| format!("{ACTOR}.{part}.{name}");
     let weights = said.is_on(&own("param_offload"), false);
     let optimizer = said.is_on(&own("optimizer_offload"), false);
@@ -185,26 +250,80 @@ fn mesh(said: &mut RolloutSettings<'_>) {
         (false, false) => TrainerOffload::None,
     };
     said.draft.take(Field::TrainerOffload, waits, &format!("{ACTOR}.{part}"));
-    if part == "megatron" {
-        said.number(&own("tensor_model_parallel_size"), Field::Tensor, 1_u32);
-        said.number(&own("pipeline_model_parallel_size"), Field::Pipeline, 1_u32);
-        said.number(&own("context_parallel_size"), Field::Context, 1_u32);
-        said.number(&own("expert_model_parallel_size"), Field::Experts, 1_u32);
-        said.draft.take(Field::Strategy, Value::id("zero1"), &format!("{ACTOR}.strategy megatron"));
+    if engine == StateEngine::Megatron {
+        said.draft.take(Field::Strategy, Value::id("zero1"), "megatron, whose optimizer is distributed");
         said.draft.stack = Some(("megatron-core-2026", "Megatron Core, which verl starts"));
-        return;
+        return layers(said);
     }
-    let degree = said.count(&format!("{ACTOR}.ulysses_sequence_parallel_size"), 1);
-    if degree.value > 1 {
+    let degree = [ACTOR.to_owned(), format!("{ACTOR}.{part}")]
+        .map(|place| said.count(&format!("{place}.ulysses_sequence_parallel_size"), 1));
+    if let Some(degree) = degree.into_iter().find(|degree| degree.value > 1) {
         said.draft.take(Field::Context, degree.value, &degree.place);
         said.draft.take(Field::ContextKind, ContextKind::Ulysses, &degree.place);
     }
     said.settings.take_all(&own("wrap_policy*"));
-    said.only(&own("model_dtype"), &["fp32", "float32"], "leave it out: the optimizer updates a copy in fp32");
-    said.only(&own("reshard_after_forward"), &["true"], "say --reshard off, and leave it out");
-    said.off(&own("offload_policy"), "say --offload state, and switch it off");
-    said.off(&own("forward_prefetch"), "say --prefetch, and switch it off");
-    said.only(&own("fsdp_size"), &["-1"], "say --strategy hsdp and --shard");
-    said.draft.take(Field::Strategy, Value::id("fsdp"), &format!("{ACTOR}.strategy {strategy}"));
+    if let Some(format) = said.take(&own("model_dtype")).filter(|format| !["fp32", "float32"].contains(&&*format.text))
+    {
+        let narrow = ["bf16", "bfloat16"].contains(&&*format.text);
+        if narrow {
+            said.draft.keep_16_bits(&format.place);
+        } else {
+            said.draft.cannot(&format, "changes size, time or memory as no plan can say", "choose fp32 or bf16");
+        }
+    }
+    if !said.is_on(&own("reshard_after_forward"), true) {
+        said.draft.take(Field::Reshard, false, &own("reshard_after_forward"));
+    }
+    match said.take(&own("fsdp_size")).filter(|size| size.text != "-1") {
+        Some(size) if size.text == said.draft.ranks(Field::Devices).to_string() => fsdp(said, &size.place),
+        Some(size) => {
+            said.draft.take(Field::Strategy, Value::id("hsdp"), &size.place);
+            said.draft.read(Field::Shard, &size.text, &size.place);
+        }
+        None => fsdp(said, &format!("{ACTOR}.strategy {strategy}")),
+    }
+    if said.is_on(&own("offload_policy"), false) {
+        said.draft.take(Field::Offload, Offload::State, &own("offload_policy"));
+    }
+    for name in ["forward_prefetch", "entropy_checkpointing"] {
+        if let Some(setting) = said.take(&own(name)).filter(|setting| !OFF.contains(&&*setting.text)) {
+            said.draft.doubt(&own(name), setting);
+        }
+    }
     said.draft.stack = Some(accelerate::STACK);
 }
+
+fn fsdp(said: &mut RolloutSettings<'_>, place: &str) {
+    said.draft.take(Field::Strategy, Value::id("fsdp"), place);
+}
+
+/// How Megatron Core lays the layers out: its own arguments, under verl's names for them and as what they are given on to.
+fn layers(said: &mut RolloutSettings<'_>) {
+    let mut own = said.settings.take_inside(&format!("{ACTOR}.megatron")).renamed(|name| {
+        let name = name.strip_prefix("override_transformer_config.").unwrap_or(name);
+        match name {
+            "num_layers_in_first_pipeline_stage" => "decoder_first_pipeline_num_layers",
+            "num_layers_in_last_pipeline_stage" => "decoder_last_pipeline_num_layers",
+            _ => name,
+        }
+        .to_owned()
+    });
+    table::read(OF_MEGATRON, &mut own, said.draft);
+    megatron::read_layers(own, said.draft);
+}
+
+/// verl's own words beside them.
+const OF_MEGATRON: &[ToolKey] = &[
+    only("dtype", &["bfloat16", "bf16"], "say the format by --precision, and leave it out"),
+    only("sequence_parallel", &["true"], "leave it on: the stack splits sequences over tensor ranks"),
+    only("use_distributed_optimizer", &["true"], "say --strategy ddp, and leave it out"),
+    only("use_megatron_fsdp", OFF, "say the plan by flags: its sharding is another"),
+    only("dynamic_context_parallel", OFF, "give the run without it: all ranks share sequences alike"),
+    nothing("use_mbridge", RUN),
+    nothing("vanilla_mbridge", RUN),
+    nothing("use_dist_checkpointing", RUN),
+    nothing("dist_*", RUN),
+    nothing("load_weight", RUN),
+    nothing("seed", RUN),
+    nothing("use_remove_padding", "every answer is taken to be as long as the longest"),
+];
