@@ -15,7 +15,6 @@ use crate::model::{Experts, LayerKind};
 use crate::plan::pass::PerDirection;
 use crate::plan::{DispatchFormats, Format};
 use crate::scenario::{Layout, Scenario};
-use crate::stack::DispatcherKernels;
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::collective::{Payload, Transfer};
@@ -46,15 +45,11 @@ impl Rates<'_> {
         kind.has_experts() && self.experts.own_mesh
     }
 
-    /// The kernels of the library that carries tokens to their experts, where they are known.
-    fn dispatcher(&self) -> Option<&DispatcherKernels> {
-        self.scenario.calibration.dispatchers.get(&self.scenario.plan.experts.dispatcher)
-    }
-
     /// How much longer compute takes beside the exchanges of tokens with their experts, as a share.
     pub(crate) fn dispatch_slowing(&self) -> Share {
-        let units = self.scenario.cluster.device.compute_units;
-        Share::new(self.dispatcher().map_or(0.0, |kernels| kernels.slowing(units)))
+        let Scenario { calibration, plan, cluster, .. } = self.scenario;
+        let kernels = calibration.dispatchers.get(&plan.experts.dispatcher);
+        Share::new(kernels.map_or(0.0, |kernels| kernels.slowing(cluster.device.compute_units)))
     }
 
     /// Copies of tokens that a rank's experts take in, if tokens are spread evenly: one for each of the `active` experts
@@ -148,11 +143,6 @@ impl Rates<'_> {
                 sent.busy[level] = whole.busy[level] * share;
                 sent.bytes[level] = whole.bytes[level] * share;
             }
-        }
-        // Inside a node kernels carry what a rank keeps like all else, by their own units.
-        let own_rate = |level: usize| self.dispatcher()?.rate_in_node(ring[level].per_rank);
-        for (level, rate) in (0..linked).filter_map(|level| Some((level, own_rate(level)?))) {
-            sent.busy[level] = sent.bytes[level] * (f64::from(inside) / f64::from(inside - 1).max(1.0)) / rate;
         }
         // Of the links that join nodes each device has one port: what passes them adds up.
         let node = self.beyond_node.saturating_sub(1);

@@ -117,12 +117,6 @@ fn is_one(factor: &f64) -> bool {
 pub struct DispatcherKernels {
     /// Compute units that they take.
     pub compute_units: u32,
-    /// Share of the links inside a node that they fill; absent: as collectives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wire: Option<f64>,
-    /// The most that each of these units moves inside a node; absent: the links alone limit them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_rate: Option<BytesPerSecond>,
     /// Where the figure comes from.
     pub source: String,
 }
@@ -133,13 +127,6 @@ impl DispatcherKernels {
     pub fn slowing(&self, units: u32) -> f64 {
         let taken = f64::from(self.compute_units).min(f64::from(units) / 2.0);
         taken / (f64::from(units) - taken)
-    }
-
-    /// The rate at which a device's tokens reach the ranks of its node over links of a rate, where they have one of their own. On
-    /// links of 900 GB/s of which they fill 0.7, 20 units of 17.5 GB/s each move 350 GB/s.
-    pub fn rate_in_node(&self, link: BytesPerSecond) -> Option<BytesPerSecond> {
-        let wire = link * self.wire?;
-        Some(self.unit_rate.map_or(wire, |unit| wire.min(unit * f64::from(self.compute_units))))
     }
 }
 
