@@ -287,7 +287,11 @@ impl<'a> StepBound<'a> {
                 return Seconds::ZERO;
             }
             let moved = |of: &dyn Fn(&Transfer) -> Seconds| {
-                let reduced = self.rows(layers.start + STAGE_BUFFERS..layers.end.max(layers.start + STAGE_BUFFERS));
+                let mut buffers = STAGE_BUFFERS as f64;
+                let reduced = self.rows(layers.clone()).map(|(unit, count)| {
+                    let left = rank::held_in_buffers(unit, count, &mut buffers);
+                    (unit, count - left)
+                });
                 let gathers: Seconds =
                     gathered(Pass::Backward).map(|(unit, count)| of(&unit.gather.backward) * count).sum();
                 gathers + reduced.map(|(unit, count)| of(reduce(unit)) * count).sum()

@@ -39,6 +39,7 @@ impl RankSums {
         let mut sums = Self { stages: bound.stages_per_rank(), ..Self::default() };
         // Gathers that may be ahead of the first pass.
         let ahead = if bound.staged { STAGE_BUFFERS } else { 1 + bound.prefetch };
+        let mut buffers = STAGE_BUFFERS as f64;
         for (place, part, count) in bound.in_rows(rank) {
             let PerDirection { forward, backward } = part.compute;
             sums.compute.forward += forward * count;
@@ -66,8 +67,9 @@ impl RankSums {
                 sums.stalls += part.gather.forward.time * stalls.forward + part.gather.backward.time * stalls.backward;
             }
             if bound.terms.buffered {
-                // Two buffers may be left after the last pass. Sums over replicas all may.
-                *reduced = *reduced + reductions.after(complete * (count - among_first(STAGE_BUFFERS)));
+                // Two buffers may be left after the last pass, of the first that are reduced. Sums over replicas all may.
+                let left = held_in_buffers(part, count, &mut buffers);
+                *reduced = *reduced + reductions.after(complete * (count - left));
             }
         }
         sums
@@ -135,6 +137,14 @@ impl StepBound<'_> {
         let once = StageTransferCounts { gathers, ..StageTransferCounts::default() };
         self.staged.then(|| known.copied().unwrap_or(once))
     }
+}
+
+/// Of so many units or stages alike, taken in the order of forward, those whose gradients the free buffers may hold to the end: frozen
+/// ones have none.
+pub(super) fn held_in_buffers(part: &StageCost, count: f64, free: &mut f64) -> f64 {
+    let held = if part.reduce.complete.time > Seconds::ZERO { count.min(*free) } else { 0.0 };
+    *free -= held;
+    held
 }
 
 /// Something of all gathers of a unit or stage.
