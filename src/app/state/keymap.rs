@@ -9,7 +9,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::to_input_request;
 
 use crate::app::action::Action;
-use crate::app::action::keys::{Binding, KeyLine, KeyPlace};
+use crate::app::action::keys::{Binding, KeyLine, KeyPlace, KeyStroke};
 use crate::app::action::panel::Panel;
 use crate::app::views::SPECS;
 use crate::app::views::ViewSpec;
@@ -56,11 +56,16 @@ impl Keymap {
 
     /// The lines of the footer where the keys go now, the place's own keys first; those hide equal keys elsewhere.
     pub fn hints(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
-        let hidden = move |line: &&KeyLine| self.at(place).any(|own| own.bindings[0].keys == line.bindings[0].keys);
+        // Collected once: the footer of each frame asks this of every line.
+        let own: Vec<&KeyLine> = self.at(place).collect();
+        let shown = |line: &&KeyLine| !line.hint.is_empty();
+        let hidden: Vec<&[KeyStroke]> = own.iter().map(|line| line.bindings[0].keys.as_slice()).collect();
         // A view that has metrics has a line of its own for them.
         let idle = move |line: &&KeyLine| matches!(place, KeyPlace::View(_)) && line.asks(Action::Metric);
-        let under = self.under(place).filter(move |line| !hidden(line) && !idle(line));
-        self.at(place).chain(under).filter(|line| !line.hint.is_empty())
+        let under = self.under(place).filter(shown);
+        own.into_iter()
+            .filter(shown)
+            .chain(under.filter(move |line| !hidden.contains(&line.bindings[0].keys.as_slice()) && !idle(line)))
     }
 
     /// The key that asks for something, in words.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use shardscope_engine::evaluate::{Evaluation, IdleCause, Span, Stream, TaskKind, Trace};
+use shardscope_engine::evaluate::{Evaluation, IdleCause, Span, Stream, Summary, TaskKind, Trace};
 use shardscope_engine::units::Seconds;
 
 use crate::app::action::Action;
@@ -61,6 +61,8 @@ pub struct ShownStep<'a> {
     pub time: Seconds,
     /// The pipeline rank with the highest peak of memory.
     pub fullest: u32,
+    /// The pipeline rank that ends last.
+    last: u32,
 }
 
 impl<'a> ShownStep<'a> {
@@ -69,7 +71,8 @@ impl<'a> ShownStep<'a> {
         let stages = evaluation.stages.iter().zip(0..);
         let fuller = stages.reduce(|best, next| if next.0.peak > best.0.peak { next } else { best });
         let fullest = fuller.map_or(0, |(_, rank)| rank);
-        Self { trace: &evaluation.trace, time: evaluation.summary.step_time, fullest }
+        let Summary { step_time: time, last_rank: last, .. } = evaluation.summary;
+        Self { trace: &evaluation.trace, time, fullest, last }
     }
 
     pub(super) fn middle(self, span: &Span) -> f64 {
@@ -104,7 +107,7 @@ pub struct Timeline {
 impl Timeline {
     /// The pipeline rank that has the keys.
     pub fn rank(&self, step: ShownStep) -> u32 {
-        self.rank.unwrap_or_else(|| step.trace.last_rank()).min(step.trace.ranks().saturating_sub(1))
+        self.rank.unwrap_or(step.last).min(step.trace.ranks().saturating_sub(1))
     }
 
     /// Whether each row is a pipeline rank.

@@ -126,6 +126,7 @@ pub(super) fn pipeline() -> App {
     let stages: Vec<Memory> = (0..RANKS).map(stage).collect();
     summary.memory = stages[0];
     let trace = trace.in_order();
+    summary.last_rank = trace.last_rank();
     let details = Details { slowed: trace.slowed(), ..details(&app.scenario) };
     let evaluation = Evaluation {
         summary,
