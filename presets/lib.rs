@@ -21,6 +21,9 @@ pub const BARS: &str = include_str!("measured/bars.toml");
 /// What the rows of each stack leave out or write in its own way.
 pub const CONVENTIONS: &str = include_str!("measured/conventions.toml");
 
+/// Whose runs published rows are.
+pub const WHO: &str = include_str!("measured/who.toml");
+
 /// The library of every preset in this folder.
 pub fn library() -> Library {
     Library::of(TEXTS)

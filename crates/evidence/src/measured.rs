@@ -13,6 +13,7 @@ mod rank;
 mod row;
 pub mod runs;
 mod score;
+pub(crate) mod who;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -278,6 +278,10 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
     if (said.get() / cluster.device.memory.get() - 1.0).abs() > tolerance {
         report.take("device.memory", said, place);
         (cluster.device.memory, cluster.device.usable) = (said, None);
+        // The preset's name has the memory of its own device.
+        if let Some(name) = facts.names.first() {
+            cluster.device.name = printable(&name.value);
+        }
     }
 }
 

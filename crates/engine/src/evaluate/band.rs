@@ -117,6 +117,8 @@ pub enum Unmeasured {
     Sequence,
     /// Logits that take a larger share of the work than those of any row.
     Head,
+    /// Attention that keeps to each of the examples in a sequence: in every row it is the sequence's.
+    Examples,
 }
 
 impl Unmeasured {
@@ -140,6 +142,7 @@ impl Unmeasured {
             Self::Method => scenario.plan.post_training.method != PostMethod::Sft,
             Self::Offload => scenario.plan.offloads(),
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
+            Self::Examples => scenario.plan.attended_sequence() < scenario.plan.sequence,
             Self::Head => scenario.calibration.largest_head.is_some_and(|most| head_share(&scenario.model) > most),
         }
     }
@@ -274,6 +277,12 @@ mod tests {
         let of = |stack| on("a100-80gb-dgx", stack);
         assert!(on("mi250x-frontier", "default").high > of("default").high, "seven rows say less than a thousand");
         assert!(of("default").high > of("llm-foundry-2024").high, "an unseen stack is less sure");
+        // Packed examples that attention keeps apart, unless each fills a sequence.
+        let mut apart = scenario("a100-80gb-dgx", "default");
+        (apart.plan.packing, apart.plan.examples_apart) = (Some(apart.plan.sequence / 2), true);
+        assert_eq!(ErrorBand::around(&apart, step, None), None);
+        apart.plan.packing = Some(apart.plan.sequence);
+        assert!(ErrorBand::around(&apart, step, None).is_some());
     }
 
     /// Rows within e^(+-0.1): a run that no fit saw has 2.4 times that. exp(0.24) = 1.271249 and exp(-0.24) = 0.786628: 2 s become

@@ -59,9 +59,12 @@ pub fn lacks(scenario: &Scenario) -> Vec<NearestLack> {
         Unmeasured::Experts | Unmeasured::Recurrence | Unmeasured::SparseAttention | Unmeasured::Part => {
             Some(NearestLack::Layers)
         }
-        Unmeasured::Unknown | Unmeasured::ExpertLoop | Unmeasured::Method | Unmeasured::Offload | Unmeasured::Head => {
-            None
-        }
+        Unmeasured::Unknown
+        | Unmeasured::ExpertLoop
+        | Unmeasured::Method
+        | Unmeasured::Offload
+        | Unmeasured::Head
+        | Unmeasured::Examples => None,
     });
     let beyond = nearest.into_iter().flat_map(|band| band.beyond(&run)).map(NearestLack::from);
     let found: BTreeSet<NearestLack> = release.into_iter().chain(layers).chain(unmeasured).chain(beyond).collect();

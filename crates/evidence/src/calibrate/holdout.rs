@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::measured::Metric;
+use crate::measured::{Metric, who};
 use shardscope_engine::scenario::file::printable;
 
 use super::fit::{self, KnownSlopes, Solution};
@@ -70,13 +70,14 @@ impl HoldOutRows {
     }
 }
 
-/// The source of a row: the organisation that ran it, where the row says so, else its file's name.
+/// The source of a row: the organisation that ran it, where the row or the name of its source says so, else its file's name.
 pub(super) fn source_of(model: &FitModel<'_>, row: usize) -> String {
     let row = &model.case(row).row;
-    match row.text("who") {
-        "" => printable(row.file().rsplit('/').next().unwrap_or_default()),
-        who => printable(who),
-    }
+    let organisation = match row.text("who") {
+        "" => who::of_source(row.text("source")),
+        who => Some(who),
+    };
+    printable(organisation.unwrap_or_else(|| row.file().rsplit('/').next().unwrap_or_default()))
 }
 
 /// Each source, each size of an architecture that one source alone has, where all are asked for each model with experts and

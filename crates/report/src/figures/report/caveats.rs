@@ -112,8 +112,8 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
                 .to_owned();
         }
         Unmeasured::Recurrence => {
-            return "no run with gated delta nets was measured, whose kernels are taken at the full rates of products and \
-                    memory: real ones take longer, and there is no error band"
+            return "no run with gated delta nets was measured, whose kernels are timed as published ones alone, and there is no error \
+                    band"
                 .to_owned();
         }
         Unmeasured::SparseAttention => {
@@ -133,6 +133,7 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
             let most = percent(scenario.calibration.largest_head.unwrap_or(f64::NAN));
             format!("no measured row of a dense model spends more than {most} of its products on logits")
         }
+        Unmeasured::Examples => "in no measured run does attention keep to packed examples".to_owned(),
     };
     format!("{why}, so that there is no error band")
 }
