@@ -15,8 +15,9 @@ fn what_stands_behind_a_scenario_is_told() {
     };
     let [near, far] = [8, 4096].map(of);
     assert!(number(&far["band"], "of_constants") > 2.0 * number(&near["band"], "of_constants"), "{near} {far}");
-    // Its rows end at 512 devices: on 32,768 those of other stacks are the nearest.
-    assert!(number(&far["band"], "of_rows") > number(&near["band"], "of_rows"), "{near} {far}");
+    // Its rows end at 512 devices: on 32,768 those of other stacks are the nearest. Neither part is less than builds differ by.
+    assert!(number(&far["band"], "of_rows") >= number(&near["band"], "of_rows"), "{near} {far}");
+    assert!(number(&far["band"], "half_width") > number(&near["band"], "half_width"), "{near} {far}");
     // Two independent parts: 3 and 4 % make 5 %.
     let [rows, constants, half] = ["of_rows", "of_constants", "half_width"].map(|key| number(&near["band"], key));
     assert!((rows.hypot(constants) - half).abs() < 1e-9);
