@@ -899,6 +899,21 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         take: 24,
     },
+    // Adapters that drop a part of their input, each its own copy.
+    Family {
+        name: "adapters-drop",
+        base: &[H100, ("accumulate", "4"), ("strategy", "ddp")],
+        axes: &[
+            ("lora_dropout", &["0.05", LEFT]),
+            ("train", &["lora", "qlora"]),
+            ("stack", &["peft-2025", "litgpt-2024", "torchtune-2025"]),
+            ("model", &["llama-3.1-8b", "qwen3-30b-a3b"]),
+            ("lora_targets", &[LEFT, "q,v"]),
+            ("frozen_format", &[LEFT, "nf4-single"]),
+            ("recompute", &["none", "full"]),
+        ],
+        take: 24,
+    },
     // A batch that is held, from which accumulation follows.
     Family {
         name: "batches",

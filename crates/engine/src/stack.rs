@@ -173,9 +173,10 @@ pub struct Stack {
     /// and `sdpa_attention_forward` of transformers where padding needs a mask.
     #[serde(default)]
     pub repeats_keys: bool,
-    /// Whether queries, keys and values of as many heads are one tensor, which stays as long as its queries are kept, beside
-    /// copies of keys and values that are rotated: nanotron (`CausalSelfAttention.forward` of src/nanotron/models/llama.py;
-    /// queries rotate in place, `flash_attn/layers/rotary.py`).
+    /// Whether queries, keys and values of as many heads are one tensor, which stays whole as long as a part of it is kept, beside
+    /// copies of the two others: nanotron keeps queries, which rotate in place (`CausalSelfAttention.forward` of
+    /// src/nanotron/models/llama.py; `flash_attn/layers/rotary.py`), LitGPT values (`CausalSelfAttention.forward` of
+    /// litgpt/model.py, whose `apply_rope` copies).
     #[serde(default)]
     pub copies_keys: bool,
     /// Whether products of fewer than 16 bits go with 8 bits for the kept input of an MLP's activation function:

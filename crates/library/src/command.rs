@@ -184,12 +184,17 @@ mod tests {
             (
                 &[("train", "lora")][..],
                 &["--train lora"][..],
-                &["--lora-rank", "--lora-targets", "--frozen-format"][..],
+                &["--lora-rank", "--lora-targets", "--lora-dropout", "--frozen-format"][..],
             ),
             (&[("train", "lora"), ("lora-rank", "4")], &["--train lora --lora-rank 4"], &["--frozen-format"]),
             (&[("train", "qlora"), ("frozen-format", "nf4")], &["--train qlora"], &["--frozen-format"]),
             (&[("train", "qlora"), ("frozen-format", "bf16")], &["--train qlora --frozen-format bf16"], &[]),
-            (&[("lora-rank", "4")], &[], &["--lora-rank"]),
+            (
+                &[("train", "lora"), ("lora-dropout", "0.05")],
+                &["--train lora", "--lora-dropout 0.05"],
+                &["--lora-rank"],
+            ),
+            (&[("lora-rank", "4"), ("lora-dropout", "0.05")], &[], &["--lora-rank", "--lora-dropout"]),
         ] {
             let line = command(changes).unwrap_or_else(|| panic!("no command for {changes:?}"));
             assert!(said.iter().all(|words| line.contains(words)), "{line}");

@@ -27,10 +27,12 @@ fn ms_swift_by_its_defaults() {
     assert_contains(&run.stdout, &said);
     assert_contains(
         &run.stdout,
-        &["train = \"lora\"", "lora_rank = 8", "lora_targets = \"all\"", "strategy = \"zero2\""],
+        &["train = \"lora\"", "lora_rank = 8", "lora_targets = \"all\"", "lora_dropout = 0.05", "strategy = \"zero2\""],
     );
     let of = |flags: &str| imported(&[("run.sh", &format!("{script} {flags}"))], ON_A100).stdout;
     assert_contains(&of("--train_type full --torch_dtype float16"), &["train = \"full\"", "precision = \"fp16\""]);
+    assert!(!of("--lora_dropout 0").contains("lora_dropout = 0.05"));
+    assert_contains(&of("--lora_dropout 0.1"), &["lora_dropout = 0.1"]);
     assert_contains(&of("--quant_bits 4 --quant_method bnb"), &["train = \"lora\"", "frozen_format = \"nf4\""]);
     // swift/config/zero3_offload.json of version 4 has weights and optimizer on the host, page-locked.
     let offloaded = imported(&[("run.sh", &script.replace("zero2", "zero3_offload"))], ON_A100).stdout;
@@ -92,7 +94,10 @@ fn other_programs_by_their_own_switches() {
                  --model_name_or_path m --per_device_train_batch_size 16 --model_max_length 2048";
     let zero = r#"{"zero_optimization": {"stage": 3}}"#;
     let run = imported(&[("run.sh", llava), ("ds.json", zero)], ON_A100);
-    assert_contains(&run.stdout, &["train = \"lora\"", "lora_rank = 128", "lora_targets = \"all\""]);
+    assert_contains(
+        &run.stdout,
+        &["train = \"lora\"", "lora_rank = 128", "lora_targets = \"all\"", "lora_dropout = 0.05"],
+    );
     let chat = "deepspeed --include localhost:0,1 main.py --model_name_or_path m --per_device_train_batch_size 4 \
                 --gradient_checkpointing --dtype bf16 --zero_stage 3 --offload --deepspeed --data_split 2,4,4";
     let run = imported(&[("run.sh", chat)], &format!("{ON_A100} --strict"));
@@ -147,6 +152,9 @@ fn batches_of_older_axolotl_and_options_of_bitsandbytes() {
     };
     let read = imported(&[("new.yml", &options("nf4"))], &format!("{ON_A100} --devices 8 --strict")).stdout;
     assert_contains(&read, &["frozen_format = \"nf4\""]);
+    let single = options("nf4").replace("double_quant: true", "double_quant: false");
+    let read = imported(&[("new.yml", &single)], &format!("{ON_A100} --devices 8 --strict")).stdout;
+    assert_contains(&read, &["frozen_format = \"nf4-single\""]);
     let other = refused(&[("new.yml", &options("fp4"))], &format!("{ON_A100} --devices 8"));
     assert_contains(&other, &["bnb_config_kwargs.bnb_4bit_quant_type: 'fp4'"]);
 }
@@ -244,6 +252,10 @@ fn peft_s_example() {
     let said =
         ["train = \"lora\"", "lora_rank = 8", "lora_targets = \"all\"", "frozen_format = \"nf4\"", "devices = 2"];
     assert_contains(&run.stdout, &said);
+    assert_contains(&run.stdout, &["lora_dropout = 0.1"]);
+    let single = script.replace("--use_nested_quant True ", "");
+    let run = imported(&[("run.sh", &single), ("acc.yaml", yaml)], &format!("{ON_A100} --strict"));
+    assert_contains(&run.stdout, &["frozen_format = \"nf4-single\""]);
 }
 
 /// The command of a program, its flags or its file say what preferences are trained with.

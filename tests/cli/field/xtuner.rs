@@ -26,7 +26,7 @@ fn config(model: &str, ranks: u32) -> String {
 const QLORA: &str = "        torch_dtype=torch.float16,\n        quantization_config=dict(\n            \
                      type=BitsAndBytesConfig,\n            load_in_4bit=True,\n            load_in_8bit=False,\n            \
                      llm_int8_threshold=6.0,\n            bnb_4bit_compute_dtype=torch.float16,\n            \
-                     bnb_4bit_quant_type='nf4',\n        ),\n    ),\n    lora=dict(type=LoraConfig, r=64, lora_alpha=16, \
+                     bnb_4bit_use_double_quant=True,\n            bnb_4bit_quant_type='nf4',\n        ),\n    ),\n    lora=dict(type=LoraConfig, r=64, lora_alpha=16, \
                      lora_dropout=0.1, bias='none', task_type='CAUSAL_LM'";
 
 const ON_A100: &str = "--model llama-2-7b --hardware a100-80gb-dgx --strict";
@@ -41,6 +41,7 @@ fn adapters_beside_four_bits() {
             "train = \"lora\"",
             "lora_rank = 64",
             "lora_targets = \"all\"",
+            "lora_dropout = 0.1",
             "frozen_format = \"nf4\"",
             "sequence = 8192",
             "micro_batch = 1",

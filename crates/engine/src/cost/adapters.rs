@@ -223,7 +223,7 @@ pub(super) fn active_adapters(scenario: &Scenario) -> Count {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KeptInputs {
     /// Copies of the input of the first matrices, in the storage format: a frozen matrix needs none of it for a gradient,
-    /// adapters do.
+    /// adapters do. A mask of dropout counts by its bytes.
     pub first: f64,
     /// Copies of the input of the second matrix.
     pub second: f64,
@@ -238,6 +238,12 @@ const INPUT_PASSES: f64 = 3.0;
 /// Llama layer (seven products, two norms of eight, rotations of ten, attention, activation and sums).
 const ADAPTER_LAUNCHES: f64 = 0.1;
 
+/// Launches more where an adapter drops a part of its input: one of the same forty.
+const DROPOUT_LAUNCHES: f64 = 0.025;
+
+/// Bytes of a mask of dropout for each number (`native_dropout` of `aten/src/ATen/native/cuda/Dropout.cu` has a mask of booleans).
+const DROPOUT_MASK: Bytes = Bytes::new(1.0);
+
 impl Rates<'_> {
     /// The inputs of a part's matrices that autograd keeps; all of them where the matrices are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, part: LayerPart) -> KeptInputs {
@@ -247,9 +253,11 @@ impl Rates<'_> {
         let all: Vec<LayerMatrix> = adapters(self.scenario, kind).filter(|one| one.part == part).collect();
         let [second, first] =
             [true, false].map(|last| all.iter().filter(|one| (one.role == MatrixRole::Last) == last).count() as f64);
-        // An input in the storage format serves all adapters, a cast one that which cast it.
-        let (own, storage) = (self.adapter_bytes(), self.storage());
-        let (share, is_shared) = (own / storage, own == storage);
+        // An input in the storage format serves all adapters, a cast one that which cast it, and what is left after dropout, with
+        // its mask, that which dropped the rest.
+        let (own, storage, drops) = (self.adapter_bytes(), self.storage(), self.scenario.plan.tuning.drops());
+        let mask = if drops { DROPOUT_MASK } else { Bytes::ZERO };
+        let (share, is_shared) = ((own + mask) / storage, own == storage && !drops);
         let frozen = if self.keeps_frozen_inputs() { 1.0 } else { 0.0_f64 };
         let copies = |adapters: f64| if is_shared { adapters.min(1.0).max(frozen) } else { adapters * share + frozen };
         // What attention puts out is kept in the storage format already.
@@ -259,7 +267,8 @@ impl Rates<'_> {
 
     /// Whether products by frozen weights keep their input in the storage format.
     fn keeps_frozen_inputs(&self) -> bool {
-        let quantised = matches!(self.scenario.plan.tuning.frozen_format(), FrozenFormat::Int8 | FrozenFormat::Nf4);
+        let format = self.scenario.plan.tuning.frozen_format();
+        let quantised = format == FrozenFormat::Int8 || format.has_four_bits();
         self.scenario.stack.keeps_frozen_inputs && quantised
     }
 
@@ -295,14 +304,16 @@ impl Rates<'_> {
         // The counts are those of kernels that run one by one; where they are fused, as much less as of all others.
         let fused = self.calibrated.element_wise.min(1.0);
         let moved = |elements: Count, each: Bytes| DeviceTime::traffic(elements * (fused * each) / self.memory);
+        // Dropout reads the input and writes what is left and the mask, and as much of its gradient.
+        let dropped = if self.scenario.plan.tuning.drops() { 2.0 * own + DROPOUT_MASK } else { Bytes::ZERO };
         let [outputs, inputs] = [beside.n, beside.k].map(|width| beside.m * width.get() * beside.groups);
         // In forward the product is read and written scaled; then it and the frozen product are read and their sum is
         // written. In backward the gradient is read and written scaled.
         PassTimes {
-            forward: products.forward + moved(outputs, 4.0 * own + storage + cast) + moved(inputs, cast),
+            forward: products.forward + moved(outputs, 4.0 * own + storage + cast) + moved(inputs, cast + dropped),
             backward: products.backward
                 + moved(outputs, 2.0 * own + cast)
-                + moved(inputs, INPUT_PASSES * storage + cast),
+                + moved(inputs, INPUT_PASSES * storage + cast + dropped),
             weights: products.weights,
         }
     }
@@ -318,8 +329,8 @@ impl Rates<'_> {
     pub(super) fn dequantisation(&self, product: MatrixProduct) -> DeviceTime {
         let weights = product.n * product.k.get() * product.groups;
         let Some(each) = self.dequantised() else { return DeviceTime::default() };
-        let of_four_bits = self.scenario.plan.tuning.frozen_format() == FrozenFormat::Nf4;
-        let share = if of_four_bits { self.calibrated.software.dequantisation } else { 1.0 };
+        let has_four_bits = self.scenario.plan.tuning.frozen_format().has_four_bits();
+        let share = if has_four_bits { self.calibrated.software.dequantisation } else { 1.0 };
         DeviceTime::traffic(weights * (each + self.storage()) / (self.memory * share))
     }
 
@@ -351,6 +362,7 @@ impl Rates<'_> {
         let model = &self.scenario.model;
         let each = |kind| adapters(self.scenario, kind).count() as f64;
         let most = model.kinds().map(|(kind, _)| each(kind)).fold(0.0, f64::max);
-        1.0 + ADAPTER_LAUNCHES * most
+        let dropout = if self.scenario.plan.tuning.drops() { DROPOUT_LAUNCHES } else { 0.0 };
+        1.0 + (ADAPTER_LAUNCHES + dropout) * most
     }
 }

@@ -400,8 +400,8 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let (all, own) = (2.0 * model.whole_width(self.kind), model.kv_width(self.kind) as f64);
         Count::new(match model.latent {
             _ if !self.eager => 0.0,
-            None if stack.repeats_keys => all - own,
             None if stack.copies_keys && own >= all => own,
+            None if stack.repeats_keys => all - own,
             _ => 0.0,
         })
     }

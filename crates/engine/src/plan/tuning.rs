@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::units::Share;
+
 use super::choice::choice;
 
 choice!(
@@ -32,6 +34,8 @@ choice!(
         Int8 = "int8",
         /// 4 bits, with scales for blocks of 64 that are quantised themselves.
         Nf4 = "nf4",
+        /// 4 bits, with scales of 32 bits for blocks of 64.
+        Nf4Single = "nf4-single",
     }
 );
 
@@ -65,14 +69,20 @@ impl FrozenFormat {
     /// Bytes of a weight whose unquantised format takes `storage` bytes, scales of blocks included.
     ///
     /// NF4 has a scale of 8 bits for 64 weights, and one of 32 bits for 256 of these (arXiv 2305.14314, section 3):
-    /// `4 + 8 / 64 + 32 / (64 x 256) = 4.127` bits.
+    /// `4 + 8 / 64 + 32 / (64 x 256) = 4.127` bits. Without this second quantisation a scale has 32 bits: 4.5 bits in all.
     pub const fn bytes(self, storage: f64) -> f64 {
         match self {
             Self::Bf16 => storage,
             Self::Fp32 => 4.0,
             Self::Fp8 | Self::Int8 => 1.0,
             Self::Nf4 => (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0,
+            Self::Nf4Single => (4.0 + 32.0 / 64.0) / 8.0,
         }
+    }
+
+    /// Whether a weight has 4 bits.
+    pub const fn has_four_bits(self) -> bool {
+        matches!(self, Self::Nf4 | Self::Nf4Single)
     }
 }
 
@@ -85,6 +95,8 @@ pub struct Tuning {
     pub rank: u32,
     /// Matrices that have one.
     pub targets: LoraTargets,
+    /// Probability with which an adapter's input is dropped. Its own copy of the input and the mask are kept wherever it is not 0.
+    pub dropout: Share,
     /// Format of the frozen matrices, where it is not the method's own.
     pub frozen: Option<FrozenFormat>,
     /// Ends of the model that stay as they are beside layers trained in full, where they are said
@@ -94,7 +106,14 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { method: TrainMethod::Full, rank: 16, targets: LoraTargets::ALL, frozen: None, ends: None }
+        Self {
+            method: TrainMethod::Full,
+            rank: 16,
+            targets: LoraTargets::ALL,
+            dropout: Share::ZERO,
+            frozen: None,
+            ends: None,
+        }
     }
 }
 
@@ -102,6 +121,11 @@ impl Tuning {
     /// Whether adapters are trained, and everything else is frozen.
     pub fn freezes(&self) -> bool {
         self.method != TrainMethod::Full
+    }
+
+    /// Whether adapters drop a part of their input.
+    pub fn drops(&self) -> bool {
+        self.freezes() && self.dropout > Share::ZERO
     }
 
     /// The format of the frozen matrices.
@@ -247,6 +271,7 @@ mod tests {
     #[test]
     fn four_bits_have_scales() {
         assert!((FrozenFormat::Nf4.bytes(2.0) * 8.0 - 4.127).abs() < 5e-4);
+        assert_eq!(FrozenFormat::Nf4Single.bytes(2.0) * 8.0, 4.5);
         assert!((FrozenFormat::Bf16.bytes(4.0) - 4.0).abs() < f64::EPSILON);
         assert!((FrozenFormat::Fp32.bytes(2.0) - 4.0).abs() < f64::EPSILON);
     }

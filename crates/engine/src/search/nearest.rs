@@ -253,7 +253,7 @@ impl<'a> Replacement<'a> {
 }
 
 /// Fields that say what is trained, on what and for how long: another value is another task.
-const OF_THE_TASK: [Field; 15] = [
+const OF_THE_TASK: [Field; 16] = [
     Field::Cluster,
     Field::Stack,
     Field::Model,
@@ -267,6 +267,7 @@ const OF_THE_TASK: [Field; 15] = [
     Field::Train,
     Field::LoraRank,
     Field::LoraTargets,
+    Field::LoraDropout,
     Field::FrozenLayers,
     Field::FrozenEnds,
 ];

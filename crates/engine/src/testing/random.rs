@@ -359,6 +359,7 @@ fn trained(draws: &mut Draws, scenario: &mut Scenario) {
             plan.tuning.rank = draws.one(&[16, 4, 64]);
             plan.tuning.targets = draws.one(&[LoraTargets::ALL, LoraTargets::ATTENTION, LoraTargets::MLP]);
             plan.tuning.frozen = draws.seldom_one(FrozenFormat::ALL);
+            plan.tuning.dropout = Share::new(draws.one(&[0.0, 0.05]));
             plan.sharding.wire.weights = Format::Bf16;
             if plan.optimizer == Optimizer::Muon {
                 plan.optimizer = Optimizer::Adam;

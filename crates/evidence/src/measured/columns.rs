@@ -76,6 +76,7 @@ const COLUMNS: &[Column] = &[
     Column("etp", "", "tensor ranks that share each expert; blank: as the stack has it"),
     Column("method", "", "full, lora or qlora: what was trained; blank: full"),
     Column("lora_rank", "", "rank of the adapters; blank: 16"),
+    Column("lora_dropout", "", "share of their input that adapters drop; blank: 0"),
     Column("target_modules", "", "matrices with adapters: q_proj+v_proj, linear_qkv+linear_proj, all; blank: all"),
     Column(
         "frozen_format",

@@ -34,6 +34,7 @@ pub(super) struct Conventions {
     pub memory: Option<Reading>,
     pub first_rank: bool,
     pub adapters: Option<String>,
+    pub dropout: Option<f64>,
     pub checkpoints: Vec<String>,
     pub frozen: Option<FrozenFormat>,
 }

@@ -40,6 +40,9 @@ const SWITCHES: [(&str, TrainMethod); 5] = [
 /// Keys of the rank: TRL's and axolotl's first.
 const RANKS: [&str; 4] = ["lora_r", "lora_rank", "lora_dim", "r"];
 
+/// The key of the share of their input that adapters drop.
+pub(super) const DROPOUT: &str = "lora_dropout";
+
 /// Keys of the matrices.
 const TARGETS: [&str; 4] = ["lora_target_modules", "lora_target", "target_modules", "lora_modules"];
 
@@ -52,6 +55,16 @@ const SWITCHED: [(&str, FrozenFormat); 4] = [
 ];
 const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
+/// Switches for scales of four bits that are quantised themselves.
+const NESTED: [&str; 6] = [
+    "double_quantization",
+    "double_quant",
+    "use_nested_quant",
+    "use_bnb_nested_quant",
+    "bnb_4bit_use_double_quant",
+    "bnb_config_kwargs.bnb_4bit_use_double_quant",
+];
+
 /// LLaMA-Factory's and ms-swift's switch for an optimizer.
 const MUON: &str = "use_muon";
 
@@ -59,7 +72,7 @@ const IS_OFF: &str = "what it belongs to is off";
 const STATE: &str = "say an optimizer with the state of one of --optimizer, and leave it out";
 const OF_PICTURES: &str = "the parts that read pictures are no part of a plan";
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
-const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
+const BLOCKS: &str = "it moves neither the bits of a weight nor those of its scales";
 pub(super) const FUSED: &str = "choose a --stack whose kernels are fused, and leave it out";
 const UNSLOTH: &str = "Unsloth's kernels are no stack's: give the run without it";
 pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
@@ -67,7 +80,7 @@ pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA a
 /// What is left once the method, the rank and the matrices are known.
 const KEYS: &[ToolKey] = &[
     nothing("lora_alpha", SCALED),
-    nothing("lora_dropout", SCALED),
+    nothing(DROPOUT, "no adapter drops its input where all weights are trained"),
     nothing("use_rslora", SCALED),
     nothing("lora_task_type", SCALED),
     nothing("lora_fan_in_fan_out", "which way a matrix lies in memory changes no size"),
@@ -168,7 +181,7 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 /// Reads what is trained, and how the rest is kept.
 pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut PlanDraft) {
     dequantised(settings, draft);
-    let frozen = quantised(settings, draft);
+    let frozen = quantised(settings, program, draft);
     // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
     let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()))
         || settings.text("full_finetune").is_some_and(|text| table::switched(text) == "true");
@@ -206,6 +219,11 @@ pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut Pla
     }
     if let Some(rank) = rank {
         draft.read(Field::LoraRank, &rank.text, &rank.place);
+    }
+    match settings.take(DROPOUT) {
+        Some(dropout) if is_on(&dropout) => draft.read(Field::LoraDropout, &dropout.text, &dropout.place),
+        Some(none) => draft.take(Field::LoraDropout, 0.0, &none.place),
+        None => {}
     }
     match (targets, linear) {
         (Some(targets), _) => draft.read(Field::LoraTargets, &names(&targets.text), &targets.place),
@@ -261,7 +279,11 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMe
 }
 
 /// The format of frozen weights, where they are kept in fewer bits.
-fn quantised(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(FrozenFormat, String)> {
+fn quantised(
+    settings: &mut ToolSettings,
+    program: &KnownProgram,
+    draft: &mut PlanDraft,
+) -> Option<(FrozenFormat, String)> {
     let mut found = None;
     for (name, format) in SWITCHED {
         if let Some(setting) = settings.take(name) {
@@ -280,6 +302,11 @@ fn quantised(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Froz
             _ if !is_on(&setting) => draft.report.ignore(&setting.place, "weights keep their bits"),
             _ => draft.cannot(&setting, "is no count of bits that a plan has", "choose 4 or 8"),
         }
+    }
+    if let Some((format @ FrozenFormat::Nf4, _)) = &mut found
+        && !first(settings, &NESTED).as_ref().map_or(program.quantises_scales, is_on)
+    {
+        *format = FrozenFormat::Nf4Single;
     }
     found
 }
@@ -373,7 +400,8 @@ fn accumulate_to_batch(settings: &mut ToolSettings) {
 }
 
 /// The fields that a launcher's own file leaves to the script, and who says them there.
-pub const FIELDS: [Field; 4] = [Field::Train, Field::LoraRank, Field::LoraTargets, Field::FrozenFormat];
+pub const FIELDS: [Field; 5] =
+    [Field::Train, Field::LoraRank, Field::LoraTargets, Field::LoraDropout, Field::FrozenFormat];
 pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to hf-trainer` writes TRL's keys";
 
 /// TRL's keys of adapters, whose methods and names of a rank its trainer reads with those of other programs ([`read`]).
@@ -388,13 +416,14 @@ pub(super) const PEFT: Codec = Codec::new(
         let modules: Vec<&str> = tuning.targets.modules().collect();
         let mut lines = vec![Line::new("use_peft", true)];
         lines.extend(writer.line("lora_r", Field::LoraRank));
+        lines.extend(writer.line(DROPOUT, Field::LoraDropout));
         lines.push(Line::new("lora_target_modules", modules));
         match tuning.frozen_format() {
             FrozenFormat::Int8 => lines.push(Line::new("load_in_8bit", true)),
-            FrozenFormat::Nf4 => lines.extend([
+            format @ (FrozenFormat::Nf4 | FrozenFormat::Nf4Single) => lines.extend([
                 Line::new("load_in_4bit", true),
                 Line::new("bnb_4bit_quant_type", "nf4"),
-                Line::new("use_bnb_nested_quant", true),
+                Line::new("use_bnb_nested_quant", format == FrozenFormat::Nf4),
             ]),
             // bitsandbytes has no weights in fp8.
             FrozenFormat::Fp32 => lines.push(Line::new("dtype", "float32")),

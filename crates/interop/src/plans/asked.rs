@@ -2,9 +2,7 @@
 //!
 //! Not for what any tool makes of it.
 
-use shardscope_engine::plan::{
-    Accumulation, BesideModel, Extent, FrozenEnds, FrozenFormat, GlobalBatch, Plan, Precision,
-};
+use shardscope_engine::plan::{Accumulation, BesideModel, Extent, FrozenEnds, GlobalBatch, Plan, Precision};
 use shardscope_engine::plan::{Reduction, Sharded, TrainMethod};
 use shardscope_engine::scenario::{Checked, Field, Layout, Value};
 
@@ -17,13 +15,14 @@ pub(crate) struct AskedPlan<'a> {
 }
 
 /// Fields that a tool's file says though they are as usual: tools have other defaults.
-const STATED: [Field; 10] = [
+const STATED: [Field; 11] = [
     Field::MicroBatch,
     Field::Accumulate,
     Field::Recompute,
     Field::Optimizer,
     Field::LoraRank,
     Field::LoraTargets,
+    Field::LoraDropout,
     Field::Offload,
     Field::Epochs,
     Field::Prefetch,
@@ -138,8 +137,9 @@ fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
             return Some(GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch));
         }
         Field::Train if plan.tuning.freezes() => {
-            let four_bits = plan.tuning.frozen_format() == FrozenFormat::Nf4;
-            return Some(if four_bits { TrainMethod::Qlora } else { TrainMethod::Lora }.into());
+            return Some(
+                if plan.tuning.frozen_format().has_four_bits() { TrainMethod::Qlora } else { TrainMethod::Lora }.into(),
+            );
         }
         Field::FrozenEnds if job.model.frozen_layers == 0 && plan.tuning.ends == Some(FrozenEnds::None) => return None,
         Field::Reference if plan.reference() == usual_reference(plan) => return None,

@@ -209,6 +209,9 @@ impl KnownProgram {
         draft.assume(Field::LoraRank, rank, self.default());
         let whose = if targets == QUERIES_AND_VALUES { "PEFT's default of Llama".to_owned() } else { self.default() };
         draft.assume(Field::LoraTargets, targets, whose);
+        if self.dropout > 0.0 {
+            draft.assume(Field::LoraDropout, self.dropout, self.default());
+        }
     }
 
     /// As many micro-batches as reach the fewest sequences of its steps.

@@ -118,6 +118,9 @@ impl RolloutSettings<'_> {
             self.draft.take(Field::Train, TrainMethod::Lora, &rank.place);
             self.draft.read(Field::LoraRank, &rank.text, &rank.place);
             self.draft.assume(Field::LoraTargets, LoraTargets::ALL, self.default());
+            if let Some(dropout) = self.take("lora_dropout") {
+                self.draft.read(Field::LoraDropout, &dropout.text, &dropout.place);
+            }
         }
     }
 

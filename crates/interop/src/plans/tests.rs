@@ -70,11 +70,12 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["full", "full", "full", "lora", "qlora"]),
         one_of(&["8", "16", "64"]),
         one_of(&["all", "attention", "q,v", "gate,up,down", "q,k,v,o"]),
-        one_of(&["", "", "bf16", "int8", "nf4"]),
+        one_of(&["", "", "bf16", "int8", "nf4", "nf4-single"]),
         one_of(&["0", "0", "0", "2"]),
         one_of(&["off", "off", "on"]),
         one_of(&["1", "1", "2", "8"]),
         one_of(&["", "", "1", "2"]),
+        one_of(&["0", "0.05", "0.1"]),
     );
     let methods = (
         one_of(&["sft", "dpo", "dpo", "kto", "orpo", "reward"]),
@@ -127,6 +128,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("train", trained.0),
             ("lora-rank", trained.1),
             ("lora-targets", trained.2),
+            ("lora-dropout", trained.8),
             ("frozen-format", trained.3),
             ("frozen-layers", trained.4),
             ("paged-optimizer", trained.5),

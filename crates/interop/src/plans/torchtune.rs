@@ -22,7 +22,7 @@ use super::table::{
 };
 use super::words::assigned;
 use super::writer::{Line, PlanWriter};
-use super::{harmless, launcher, loss, programs};
+use super::{adapters, harmless, launcher, loss, programs};
 
 /// What recipes of several methods say alike.
 const KEYS: &[ToolKey] = &[
@@ -167,7 +167,6 @@ const LOSS: &str = "loss._component_";
 /// What stands in the model's section beside its component.
 const OF_MODEL: &[ToolKey] = &[
     nothing("model.lora_alpha", "how adapters are scaled changes no size"),
-    nothing("model.lora_dropout", "how adapters are scaled changes no size"),
     only("model.apply_lora_to_output", OFF, "a plan has adapters in layers alone"),
     only("model.decoder_trainable", &[], PICTURES),
     only("model.encoder_trainable", &[], PICTURES),
@@ -189,6 +188,7 @@ const REPLICATE: &str = "data_parallel_replicate_dim";
 const CHECKPOINTS: &str = "enable_activation_offloading";
 const STATE: &str = "fsdp_cpu_offload";
 const RANK: &str = "model.lora_rank";
+const DROPOUT: &str = "model.lora_dropout";
 const ATTENTION: &str = "model.lora_attn_modules";
 const MLP: &str = "model.apply_lora_to_mlp";
 const QUANTIZED: &str = "model.quantize_base";
@@ -311,44 +311,41 @@ const PRECISION: Codec = Codec::new(
 ]);
 
 /// The builder of the model, which says what is trained, and the matrices that have adapters.
-const MODEL: Codec =
-    Codec::new(&[Field::Train, Field::FrozenFormat, Field::LoraTargets, Field::LoraRank], read_model, write_model)
-        .losing(&[
-            Deviation::sentence(
-                Field::Model,
-                |asked, _| builder(&asked.job.model).is_none(),
-                |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
-            )
-            .alone()
-            .refused(|| {
-                let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
-                known.dedup();
-                format!("choose one of {}", known.join(", "))
-            }),
-            Deviation::instead(
-                Field::FrozenFormat,
-                |asked, _| {
-                    let tuning = asked.plan().tuning;
-                    tuning.freezes()
-                        && matches!(tuning.frozen_format(), FrozenFormat::Fp8 | FrozenFormat::Int8 | FrozenFormat::Fp32)
-                },
-                "its weights are frozen in bf16, or in nf4",
-            ),
-            Deviation::instead(
-                Field::LoraTargets,
-                |asked, _| {
-                    let tuning = asked.plan().tuning;
-                    let mlp = OF_MLP.into_iter().filter(|target| tuning.targets.has(*target)).count();
-                    let attention = MATRICES.iter().filter(|(target, _)| tuning.targets.has(*target)).count();
-                    let whole = mlp == 0 || mlp == OF_MLP.len();
-                    tuning.freezes() && !(whole && attention + mlp == tuning.targets.modules().count())
-                },
-                "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
-            ),
-        ]);
+const MODEL: Codec = Codec::new(&adapters::FIELDS, read_model, write_model).losing(&[
+    Deviation::sentence(
+        Field::Model,
+        |asked, _| builder(&asked.job.model).is_none(),
+        |asked, _| format!("torchtune has no model of the shape of '{}'", asked.job.model.id),
+    )
+    .alone()
+    .refused(|| {
+        let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
+        known.dedup();
+        format!("choose one of {}", known.join(", "))
+    }),
+    Deviation::instead(
+        Field::FrozenFormat,
+        |asked, _| {
+            let tuning = asked.plan().tuning;
+            tuning.freezes() && !matches!(tuning.frozen_format(), FrozenFormat::Bf16 | FrozenFormat::Nf4)
+        },
+        "its weights are frozen in bf16, or in nf4",
+    ),
+    Deviation::instead(
+        Field::LoraTargets,
+        |asked, _| {
+            let tuning = asked.plan().tuning;
+            let mlp = OF_MLP.into_iter().filter(|target| tuning.targets.has(*target)).count();
+            let attention = MATRICES.iter().filter(|(target, _)| tuning.targets.has(*target)).count();
+            let whole = mlp == 0 || mlp == OF_MLP.len();
+            tuning.freezes() && !(whole && attention + mlp == tuning.targets.modules().count())
+        },
+        "it has adapters at q, k, v and o one by one, and at all of the MLP or none",
+    ),
+]);
 
 fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let (rank, attention, mlp) = (settings.take(RANK), settings.take(ATTENTION), settings.take(MLP));
+    let [rank, dropout, attention, mlp] = [RANK, DROPOUT, ATTENTION, MLP].map(|name| settings.take(name));
     let quantized = settings.take(QUANTIZED).filter(|setting| setting.text == "true");
     table::read(OF_MODEL, settings, draft);
     let Some(component) = settings.take(COMPONENT) else { return };
@@ -369,6 +366,9 @@ fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match rank {
         Some(rank) => draft.read(Field::LoraRank, &rank.text, &rank.place),
         None => draft.assume(Field::LoraRank, 8_u32, "torchtune's default"),
+    }
+    if let Some(dropout) = dropout {
+        draft.read(Field::LoraDropout, &dropout.text, &dropout.place);
     }
     let Some(attention) = attention else {
         return draft.ask(
@@ -402,6 +402,7 @@ fn write_model(writer: &mut PlanWriter) -> Vec<Line> {
     lines.push(Line::new(MLP, mlp));
     lines.push(Line::new("model.apply_lora_to_output", false));
     lines.extend(writer.line(RANK, Field::LoraRank));
+    lines.extend(writer.line(DROPOUT, Field::LoraDropout));
     lines
 }
 

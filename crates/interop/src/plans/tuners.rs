@@ -152,7 +152,8 @@ const FACTORY_ADAPTERS: Codec = Codec::new(
     |_, _| {},
     |writer| {
         let modules = writer.plan().tuning.targets.modules().collect::<Vec<_>>().join(",");
-        adapter_lines(writer, [adapters::LLAMA_FACTORY, "quantization_bit"], Line::new("lora_target", modules))
+        let names = [adapters::LLAMA_FACTORY, "quantization_bit", "double_quantization"];
+        adapter_lines(writer, names, Line::new("lora_target", modules))
     },
 )
 .losing(&[NO_FORMAT]);
@@ -163,7 +164,8 @@ const SWIFT_ADAPTERS: Codec = Codec::new(
     |_, _| {},
     |writer| {
         let modules: Vec<&str> = writer.plan().tuning.targets.modules().collect();
-        let mut lines = adapter_lines(writer, ["tuner_type", "quant_bits"], Line::new("target_modules", modules));
+        let names = ["tuner_type", "quant_bits", "bnb_4bit_use_double_quant"];
+        let mut lines = adapter_lines(writer, names, Line::new("target_modules", modules));
         let quantised = lines.iter().any(|line| line.name == "quant_bits");
         lines.extend(quantised.then(|| Line::new("quant_method", "bnb")));
         lines
@@ -181,17 +183,19 @@ const NO_FORMAT: Deviation = Deviation::instead(
 );
 
 /// What is trained, and of adapters their rank, their matrices and the bits of what they stand beside.
-fn adapter_lines(writer: &mut PlanWriter<'_>, [method, bits]: [&str; 2], targets: Line) -> Vec<Line> {
+fn adapter_lines(writer: &mut PlanWriter<'_>, [method, bits, nested]: [&str; 3], targets: Line) -> Vec<Line> {
     let tuning = writer.plan().tuning;
     if !tuning.freezes() {
         return vec![Line::new(method, TrainMethod::Full.word())];
     }
     let mut lines = vec![Line::new(method, TrainMethod::Lora.word())];
     lines.extend(writer.line("lora_rank", Field::LoraRank));
+    lines.extend(writer.line(adapters::DROPOUT, Field::LoraDropout));
     lines.push(targets);
     match tuning.frozen_format() {
         FrozenFormat::Int8 => lines.push(Line::new(bits, 8)),
         FrozenFormat::Nf4 => lines.push(Line::new(bits, 4)),
+        FrozenFormat::Nf4Single => lines.extend([Line::new(bits, 4), Line::new(nested, false)]),
         FrozenFormat::Bf16 | FrozenFormat::Fp8 | FrozenFormat::Fp32 => {}
     }
     lines

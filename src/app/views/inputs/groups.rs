@@ -72,7 +72,7 @@ impl FieldGroup {
         use Field::{
             Accumulate, Accumulation, Bandwidth, Capacity, ClipNorm, Cluster, Context, Devices, DispatchFormat,
             Dispatcher, Ema, ExpertOverlap, ExpertTensor, Experts, FrozenEnds, FrozenFormat, FrozenLayers, GlobalBatch,
-            GradientFormat, GradientsOver, HostPinned, HostThreads, Hpz, Imbalance, LoraRank, LoraTargets,
+            GradientFormat, GradientsOver, HostPinned, HostThreads, Hpz, Imbalance, LoraDropout, LoraRank, LoraTargets,
             MasterWeights, Memory, MicroBatch, Model, Moments, Nodes, Offload, OffloadOverlap, OffloadRatio, Optimizer,
             OptimizerOver, PagedOptimizer, Pipeline, Precision, Prefetch, Price, Qgz, Qwz, Recompute, Reduction,
             Reshard, Schedule, Sequence, Shard, SharedOverlap, Stack, StageLayers, StagesPerRank, Strategy, Tensor,
@@ -88,7 +88,7 @@ impl FieldGroup {
             Schedule | StagesPerRank | StageLayers | Accumulation => Self::Pipeline,
             Optimizer | Moments | MasterWeights | GradientFormat | ClipNorm | Ema => Self::Optimizer,
             Offload | OffloadRatio | OffloadOverlap | HostThreads | HostPinned | PagedOptimizer => Self::Offload,
-            Train | LoraRank | LoraTargets | FrozenFormat | FrozenLayers | FrozenEnds => Self::Adapters,
+            Train | LoraRank | LoraTargets | LoraDropout | FrozenFormat | FrozenLayers | FrozenEnds => Self::Adapters,
             Experts | ExpertTensor | Imbalance | Capacity | Dispatcher | ExpertOverlap | SharedOverlap
             | DispatchFormat => Self::Experts,
             Reduction | TensorOverlap | Prefetch | Reshard | Qwz | Qgz => Self::Transfers,

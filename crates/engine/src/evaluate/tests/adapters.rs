@@ -9,7 +9,7 @@ fn adapted(method: TrainMethod, frozen: FrozenFormat) -> Scenario {
     let mut scenario = testing::scenario();
     (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(1), testing::ddp());
     let targets: LoraTargets = "q,v".parse().expect("matrices");
-    scenario.plan.tuning = Tuning { method, rank: 16, targets, frozen: Some(frozen), ends: None };
+    scenario.plan.tuning = Tuning { method, rank: 16, targets, frozen: Some(frozen), ..Tuning::default() };
     scenario
 }
 
@@ -34,7 +34,7 @@ fn adapters_have_the_published_counts_of_parameters() {
         scenario.model = library.model(model).expect("a preset");
         assert_eq!(trained_parameters(&scenario), scenario.model.parameters(), "all are trained in full");
         let targets = targets.parse().expect("matrices");
-        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank, targets, frozen: None, ends: None };
+        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank, targets, ..Tuning::default() };
         assert_eq!(trained_parameters(&scenario), expected, "{model}");
     }
 }
@@ -150,6 +150,45 @@ fn adapters_of_another_format_cast_an_input_each() {
     close(kept("q,v"), always + 4.0 * 1024.0 + 2.0 * 32.0);
     close(kept("o"), always + 2.0 * 1024.0 + 32.0);
     close(kept("all"), always + (6.0 + 2.0 + 2.0 + 8.0) * 1024.0 + 6.0 * 32.0);
+}
+
+/// An adapter that drops a part of its input keeps what is left, in its own format, and a mask of a byte each: 1.5 widths of 2
+/// bytes where it has the format of the layer, 2.5 in fp32, for each of q, k, v, o and the MLP's first matrix, and four times
+/// that for `down`. The input itself is not kept. A plan that trains all weights has nothing to drop.
+#[test]
+fn adapters_with_dropout_keep_what_is_left_and_a_mask_each() {
+    let kept = |targets: &str, format: Option<crate::plan::Format>| {
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
+        std::sync::Arc::make_mut(&mut scenario.stack).adapter_format = format;
+        scenario.plan.tuning.targets = targets.parse().expect("matrices");
+        scenario.plan.tuning.dropout = crate::units::Share::new(0.05);
+        let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
+        rates.activations(scenario.model.kind(0)).layer.get() / (1024.0 * 2.0)
+    };
+    let always = (1.0 + 3.0 + 1.0) * 1024.0 + (1.0 + 4.0) * 1024.0;
+    for (format, copies, channels) in [(None, 1.5, 16.0), (Some(crate::plan::Format::Fp32), 2.5, 32.0)] {
+        close(kept("q,v", format), always + 2.0 * copies * 1024.0 + 2.0 * channels);
+        close(kept("o", format), always + copies * 1024.0 + channels);
+        close(kept("all", format), always + (3.0 + 1.0 + 1.0 + 4.0) * copies * 1024.0 + 6.0 * channels);
+    }
+    let mut scenario = adapted(TrainMethod::Full, FrozenFormat::Bf16);
+    let without = evaluate(&scenario);
+    scenario.plan.tuning.dropout = crate::units::Share::new(0.05);
+    assert_eq!(evaluate(&scenario), without);
+}
+
+/// Dropout reads an adapter's input of 1024 x 1024 numbers of two bytes and writes what is left and a mask of a byte, and as
+/// much of its gradient, at 1 TB/s: once forward, once backward.
+#[test]
+fn dropout_reads_and_writes_an_adapters_input() {
+    let compute = |dropout: f64| {
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
+        scenario.plan.tuning.dropout = crate::units::Share::new(dropout);
+        Arc::make_mut(&mut scenario.calibration).element_wise.insert("none".to_owned(), 1.0);
+        evaluate(&scenario).time.compute.get()
+    };
+    let pass = 1024.0 * 1024.0 * (2.0 + 2.0 + 1.0) / 1e12;
+    close(compute(0.1) - compute(0.0), 8.0 * 2.0 * 2.0 * pass);
 }
 
 /// bitsandbytes kept the input of each product by weights of 4 or 8 bits: beside adapters on queries and values alone those of

@@ -28,7 +28,7 @@ fn frozen_weights_and_adapters_lie_on_the_host() {
     for (sharding, ranks) in [(testing::zero3(), 8.0), (testing::ddp(), 1.0)] {
         let mut scenario = offloaded(Offload::State);
         let targets: LoraTargets = "q,v".parse().expect("matrices");
-        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank: 16, targets, frozen: None, ends: None };
+        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank: 16, targets, ..Tuning::default() };
         scenario.plan.sharding = sharding;
         let expected = 4.0 * (2.0 * (LAYERS + adapters) + (12.0 + 4.0) * adapters) / ranks;
         close(host(&scenario).total().get(), expected);

@@ -32,8 +32,7 @@ fn with_reference(reference: BesideModel) -> Scenario {
 }
 
 fn with_adapters(scenario: &mut Scenario) {
-    let tuning =
-        Tuning { rank: 16, targets: LoraTargets::ATTENTION, frozen: None, ends: None, method: TrainMethod::Lora };
+    let tuning = Tuning { method: TrainMethod::Lora, rank: 16, targets: LoraTargets::ATTENTION, ..Tuning::default() };
     scenario.plan.tuning = tuning;
 }
 

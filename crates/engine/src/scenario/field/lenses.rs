@@ -47,6 +47,10 @@ pub(super) fn adapters(plan: &Plan, value: impl Into<Value>) -> Option<Value> {
     plan.tuning.freezes().then(|| value.into())
 }
 
+pub(super) fn put_lora_dropout(plan: &mut Plan, share: &Value) -> bool {
+    share.get().map(|share| plan.tuning.dropout = Share::new(share)).is_some()
+}
+
 pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
 }

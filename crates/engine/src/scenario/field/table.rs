@@ -18,9 +18,9 @@ use crate::stack::{Feature, listed};
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, of_engine, put_cache_format, put_context_heads, put_dispatch_formats,
     put_examples, put_expert_tensor, put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads,
-    put_loss_chunk, put_loss_format, put_offload_ratio, put_packing, put_post, put_price, put_rollout_format,
-    put_rollout_share, put_size, put_tokens, quantise_gradients, quantise_weights, reward_model, second_copy, shard,
-    some, teacher, whole_nodes,
+    put_lora_dropout, put_loss_chunk, put_loss_format, put_offload_ratio, put_packing, put_post, put_price,
+    put_rollout_format, put_rollout_share, put_size, put_tokens, quantise_gradients, quantise_weights, reward_model,
+    second_copy, shard, some, teacher, whole_nodes,
 };
 use super::{FieldSpec, Lack, PresetField, Steps, Type, Value};
 
@@ -492,6 +492,14 @@ fields![
         .idle_if(|plan| plan.tuning.targets != Tuning::default().targets && !plan.tuning.freezes())
         .because(NO_ADAPTERS, ADAPTERS)
         .lens(|plan| adapters(plan, plan.tuning.targets), |plan, targets| targets.put(&mut plan.tuning.targets)),
+    LoraDropout = plan("plan.lora_dropout", "lora-dropout", Type::Share, "0")
+        .label("dropout")
+        .help("SHARE", "Share of an adapter's input that is dropped; any keeps each adapter's own input, and a mask")
+        .steps(Steps::Numbers(&[0.0, 0.05, 0.1]))
+        .rare()
+        .idle_if(|plan| plan.tuning.dropout != Tuning::default().dropout && !plan.tuning.freezes())
+        .because(NO_ADAPTERS, ADAPTERS)
+        .lens(|plan| adapters(plan, plan.tuning.dropout.get()), put_lora_dropout),
     FrozenFormat = word::<FrozenFormat>("plan.frozen_format", "frozen-format", "bf16, under qlora nf4")
         .label("frozen")
         .help("FORMAT", "Format in which frozen matrices are kept, and gathered where they are sharded")

@@ -11,7 +11,7 @@ use shardscope_engine::plan::{
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Stack;
-use shardscope_engine::units::Bytes;
+use shardscope_engine::units::{Bytes, Share};
 
 use super::Cells;
 use crate::measured::conventions::Conventions;
@@ -258,12 +258,27 @@ fn tuning(cells: &mut Cells<'_>, stack: &Stack, precision: Precision) -> Result<
             }
         }
     }
+    tuning.dropout = dropout(cells)?;
     let frozen = row.text("frozen_format").split(' ').next().unwrap_or_default();
     tuning.frozen = match frozen.parse() {
         Ok(format) => Some(format),
         Err(_) => cells.conventions().frozen.filter(|_| precision.is_low()),
     };
     Ok(tuning)
+}
+
+/// The share of their input that adapters drop.
+fn dropout(cells: &mut Cells<'_>) -> Result<Share, String> {
+    let column = "lora_dropout";
+    match (cells.row.number(column)?, cells.conventions().dropout) {
+        (Some(share), _) if (0.0..=1.0).contains(&share) => Ok(Share::new(share)),
+        (Some(_), _) => Err(cells.row.wrong(column, "no share from 0 to 1")),
+        (None, Some(usual)) => {
+            cells.assume(column, &usual, "the default of this stack's program");
+            Ok(Share::new(usual))
+        }
+        (None, None) => Ok(Share::ZERO),
+    }
 }
 
 /// Recomputation; a blank cell means none, but full on stacks of before 2024 whose runs did, and for

@@ -32,6 +32,10 @@ pub(in super::super) struct KnownProgram {
     pub defaults: &'static [(Field, Value)],
     /// The rank of adapters and the matrices that have them, likewise.
     pub adapters: (u32, LoraTargets),
+    /// The share of their input that adapters drop, likewise.
+    pub dropout: f64,
+    /// Whether the scales of weights of four bits are quantised themselves, likewise. bitsandbytes does not.
+    pub quantises_scales: bool,
     /// The stack that knows its runs, and whose they are; `None` for the tool's.
     pub stack: Option<(&'static str, &'static str)>,
     /// Whether products have the format in which weights are loaded.
@@ -72,6 +76,8 @@ pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
         (Field::Recompute, Value::Recompute(Recompute::None)),
     ],
     adapters: (16, QUERIES_AND_VALUES),
+    dropout: 0.0,
+    quantises_scales: false,
     stack: None,
     computes_as_stored: false,
     keeps_loaded: KeepsLoaded::Nowhere,
@@ -110,6 +116,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         adapters: (8, LoraTargets::ALL),
         stack: Some(("megatron-core-2026", "Megatron Core, which LLaMA-Factory starts")),
         defaults: &[(Field::MicroBatch, Value::Count(8)), (Field::Sequence, Value::Count(2048))],
+        quantises_scales: true,
         ..MEGATRON
     },
     // src/llamafactory/hparams and model/model_utils/checkpointing.py of hiyouga/LLaMA-Factory 0.9.
@@ -123,6 +130,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             (Field::Sequence, Value::Count(2048)),
         ],
         adapters: (8, LoraTargets::ALL),
+        quantises_scales: true,
         ..OTHER
     },
     // src/llamafactory/v1/config/training_args.py and core/model_engine.py of hiyouga/LLaMA-Factory at ff6d4d12, which loads weights
@@ -133,6 +141,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         defaults: &[(Field::MicroBatch, Value::Count(1)), (Field::Sequence, Value::Count(2048))],
         adapters: (8, LoraTargets::ALL),
         keeps_loaded: KeepsLoaded::UnderFsdp2,
+        quantises_scales: true,
         ..OTHER
     },
     // primus/configs/modules/megatron/pre_trainer.yaml and trainer_base.yaml of AMD-AGI/Primus at fd1eeabb, and language_model.yaml of
@@ -170,7 +179,9 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("recompute_granularity", "selective"),
         ],
         adapters: (8, LoraTargets::ALL),
+        dropout: 0.05,
         stack: Some(("megatron-core-2026", "Megatron Core, which Megatron-SWIFT starts")),
+        quantises_scales: true,
         ..MEGATRON
     },
     // docs/source_en/Instruction/Command-line-parameters.md and swift/trainers/arguments.py of modelscope/ms-swift 3.
@@ -185,9 +196,11 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             (Field::MicroBatch, Value::Count(1)),
         ],
         adapters: (8, LoraTargets::ALL),
+        dropout: 0.05,
         computes_as_stored: true,
         keeps_loaded: KeepsLoaded::Unsharded,
         fewest_sequences: Some(16),
+        quantises_scales: true,
         ..OTHER
     },
     // qlora.py of artidoro/qlora.
@@ -203,6 +216,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             (Field::PagedOptimizer, Value::Switch(true)),
         ],
         adapters: (64, LoraTargets::ALL),
+        quantises_scales: true,
         ..OTHER
     },
     // llava/train/train.py of haotian-liu/LLaVA.
@@ -211,10 +225,18 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         keys: &["lora_enable"],
         defaults: &[(Field::Sequence, Value::Count(512))],
         adapters: (64, LoraTargets::ALL),
+        dropout: 0.05,
+        quantises_scales: true,
         ..OTHER
     },
     // examples/sft of huggingface/peft.
-    KnownProgram { name: "PEFT's example", keys: &["use_peft_lora"], adapters: (64, LoraTargets::ALL), ..OTHER },
+    KnownProgram {
+        name: "PEFT's example",
+        keys: &["use_peft_lora"],
+        adapters: (64, LoraTargets::ALL),
+        dropout: 0.1,
+        ..OTHER
+    },
     // src/axolotl/loaders/model.py of axolotl-ai-cloud/axolotl 0.12, which loads weights in `torch_dtype`, and
     // src/axolotl/monkeypatch/accelerate/fsdp2.py, which shards them as they are.
     KnownProgram {
@@ -230,6 +252,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("flash_attention", "use_flash_attn"),
         ],
         keeps_loaded: KeepsLoaded::UnderFsdp2,
+        quantises_scales: true,
         ..OTHER
     },
     // `SupervisedFinetune` of xtuner/model/sft.py of InternLM/xtuner at b934f462, which has each linear matrix adapted.
@@ -269,6 +292,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             (Field::Precision, Value::Word(Precision::Bf16.to_word())),
             (Field::Sequence, Value::Count(1024)),
         ],
+        dropout: 0.05, // trl/trainer/model_config.py
         ..OTHER
     },
 ];

@@ -132,6 +132,7 @@ const NAMES: &[(&str, &str)] = &[
     ("ds.ring_attn_size", "ring_attn_size"),
     ("ds.tensor_parallel_size", "ds_tensor_parallel_size"),
     ("ds.lora.rank", "lora_rank"),
+    ("ds.lora.dropout", "lora_dropout"),
     ("actor.gradient_checkpointing_enable", "gradient_checkpointing"),
     ("actor.num_nodes", "actor_num_nodes"),
     ("actor.num_gpus_per_node", "actor_num_gpus_per_node"),
