@@ -83,13 +83,13 @@ pub struct SoFar<T> {
 }
 
 /// Tells how far a long search is: at once where there is news, else once a pause is over.
-pub struct Progress<'a> {
+pub struct Teller<'a> {
     desk: &'a Desk<'a>,
     begun: Instant,
     told: Option<Instant>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> Teller<'a> {
     pub fn new(desk: &'a Desk<'a>) -> Self {
         Self { desk, begun: Instant::now(), told: None }
     }

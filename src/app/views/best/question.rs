@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::app::action::{Action, Facet};
 use crate::app::answers::recipe::recipe_plan;
-use crate::app::answers::work::{Desk, Progress, ViewJob};
+use crate::app::answers::work::{Desk, Teller, ViewJob};
 use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
@@ -257,10 +257,10 @@ impl PlanQuestion {
 /// offload are searched too.
 impl ViewJob for PlanSearch {
     fn work(&self, desk: &Desk) {
-        let (mut progress, mut is_empty) = (Progress::new(desk), true);
+        let (mut teller, mut is_empty) = (Teller::new(desk), true);
         let mut tell = |so_far: &PlanSearchAnswer| {
             let first = mem::replace(&mut is_empty, so_far.plans.is_empty()) && !so_far.plans.is_empty();
-            progress.so_far(so_far, first || so_far.exact);
+            teller.so_far(so_far, first || so_far.exact);
         };
         let evaluator = desk.evaluator();
         let mut answer = planner::best_plans(self, &evaluator, &mut tell);
@@ -271,6 +271,6 @@ impl ViewJob for PlanSearch {
         if let Ok(Some(recipe)) = recipe_plan(self, &answer, &evaluator) {
             desk.tell(recipe);
         }
-        progress.end(answer);
+        teller.end(answer);
     }
 }
