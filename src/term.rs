@@ -270,7 +270,7 @@ impl Explorer {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Explain { generation, scenario } => self.jobs.explain(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
-            Command::Work { generation, work } => self.jobs.work(generation, work),
+            Command::Work { generation, job } => self.jobs.work(generation, job),
             Command::Rest => self.jobs.rest(),
             Command::Export(answer) => self.files.run(Errand::Export(answer)),
             Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),

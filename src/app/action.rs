@@ -26,7 +26,7 @@ use shardscope_report::snapshot::{Listed, Opened};
 use crate::app::action::panel::Panel;
 use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Found, ViewJob};
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
 use crate::app::transfer::importing::{Completion, ImportRefusal, ImportedFile};
 use crate::app::transfer::{FileTransfer, Transferred};
@@ -307,7 +307,7 @@ pub enum Command {
     Work {
         /// Comes back with what is found.
         generation: u64,
-        work: Work,
+        job: Arc<dyn ViewJob>,
     },
     /// Stop what is computed for a view: nobody waits for it any more.
     Rest,
@@ -364,7 +364,7 @@ impl Command {
 }
 
 /// Reports of the jobs. An answer to an older question than the last is dropped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum JobReport {
     /// The answer about a scenario.
     Evaluated {

@@ -17,12 +17,13 @@ use std::thread;
 use std::time::Duration;
 
 use shardscope_engine::scenario::{CheckedScenario, Scenario};
+use shardscope_engine::search::plans::PlanSearchAnswer;
+use shardscope_engine::search::sequences::SequenceAnswer;
 use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 use shardscope_library::threads::give_way;
 
 use crate::app::action::{Command, JobReport};
-use crate::app::answers::work::Batch;
-use crate::app::answers::work::{Desk, Found, Work};
+use crate::app::answers::work::{Batch, Desk, SoFar, ViewJob};
 use slot::JobSlot;
 
 /// Where reports go; called from several threads.
@@ -78,14 +79,14 @@ impl Filling {
 
 /// A view's work under way.
 struct Working {
-    work: Work,
+    job: Arc<dyn ViewJob>,
     cancel: Cancel,
 }
 
 impl Working {
     fn run(&self, generation: u64, pool: &Pool, pause: Duration, tell: &Tell) {
         let tell = |found| tell(JobReport::Found { generation, found });
-        self.work.run(Desk { pool, cancel: &self.cancel, pause, tell: &tell });
+        self.job.work(&Desk { pool, cancel: &self.cancel, pause, tell: &tell });
     }
 }
 
@@ -147,8 +148,8 @@ impl Jobs {
     }
 
     /// Does a view's work, instead of the one that is being done.
-    pub fn work(&mut self, generation: u64, work: Work) {
-        let job = Working { work, cancel: cancel_and_renew(&mut self.working) };
+    pub fn work(&mut self, generation: u64, job: Arc<dyn ViewJob>) {
+        let job = Working { job, cancel: cancel_and_renew(&mut self.working) };
         self.works.put(Numbered { generation, job });
     }
 }
@@ -174,11 +175,9 @@ pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
 
 /// Whether a search over whole plans has found any.
 fn has_plans(report: &JobReport) -> bool {
-    match report {
-        JobReport::Found { found: Found::BestPlans(answer, ..), .. } => !answer.plans.is_empty(),
-        JobReport::Found { found: Found::Lengths(answer, ..), .. } => !answer.lengths.is_empty(),
-        _ => false,
-    }
+    let JobReport::Found { found, .. } = report else { return false };
+    found.get().is_some_and(|plans: &SoFar<PlanSearchAnswer>| !plans.answer.plans.is_empty())
+        || found.get().is_some_and(|lengths: &SoFar<SequenceAnswer>| !lengths.answer.lengths.is_empty())
 }
 
 fn in_line_until(command: Command, enough: impl Fn(&JobReport) -> bool + Send + Sync + 'static) -> Vec<JobReport> {
@@ -200,7 +199,7 @@ fn in_line_until(command: Command, enough: impl Fn(&JobReport) -> bool + Send + 
         Command::Sweep { generation, sweep, from } => {
             Filling { sweep, from, cancel }.fill(generation, &pool, Duration::ZERO, &tell);
         }
-        Command::Work { generation, work } => Working { work, cancel }.run(generation, &pool, Duration::ZERO, &tell),
+        Command::Work { generation, job } => Working { job, cancel }.run(generation, &pool, Duration::ZERO, &tell),
         _ => {}
     }
     drop(tell);

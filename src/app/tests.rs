@@ -4,12 +4,14 @@ mod answers;
 mod fields;
 mod views;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
 use crate::app::action::{Command, JobReport};
+use crate::app::answers::work::ViewJob;
 use crate::app::layer::Layer;
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::scenario::{Field, file};
@@ -92,6 +94,16 @@ pub(crate) fn obey(app: &mut App, commands: Vec<Command>) {
 pub(crate) fn follow(app: &mut App) {
     let commands = app.follow_cursor();
     obey(app, commands);
+}
+
+/// The question of a command, where a view asks one of this kind.
+pub(crate) fn question<T: ViewJob>(command: &Command) -> Option<&T> {
+    let Command::Work { job, .. } = command else { return None };
+    question_of(&**job)
+}
+
+pub(crate) fn question_of<T: ViewJob>(job: &dyn ViewJob) -> Option<&T> {
+    (job as &dyn Any).downcast_ref()
 }
 
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...

@@ -21,6 +21,8 @@ pub mod strategies;
 pub mod traffic;
 pub mod training;
 
+use std::sync::Arc;
+
 use map::Map;
 
 use crate::app::action::Action;
@@ -30,7 +32,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::keys::{KeyLines, KeyPlace};
 use crate::app::action::notice::{Asked, NOTHING, Notice};
 use crate::app::action::panel::{Panel, ViewId};
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Found, ViewJob};
 
 /// Declares the specifications and the state of all views, from the module and the type of each view but the map.
 macro_rules! views {
@@ -177,8 +179,8 @@ pub trait View {
         None
     }
 
-    /// Follows the scenario shown; gives the work to do in the background, unless its picture is of that already.
-    fn follow(&mut self, _: &Context) -> Option<Work> {
+    /// Follows the scenario shown; gives what to compute in the background, unless its picture is of that already.
+    fn follow(&mut self, _: &Context) -> Option<Arc<dyn ViewJob>> {
         None
     }
 

@@ -25,7 +25,7 @@ use shardscope_library::text::shell::is_plain;
 
 pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &ExportArgs) -> Result<Exit, Failure> {
     if arguments.array.sweep {
-        if arguments.to != ExportForm::Plan(PlanTarget::Sbatch) {
+        if arguments.to != ExportForm::Plan(PlanTarget::SBATCH) {
             return Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch"));
         }
         let script = array_script(session, everywhere, arguments)?;
@@ -76,7 +76,7 @@ fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Resu
     let ExportArgs { partition, account, cpus_per_task, gpu_type, launcher, .. } = arguments;
     // The sample scenario's tokens are nobody's training.
     let asked = arguments.input.scenario.is_some() || arguments.input.flags.has(Field::Tokens);
-    let time = if asked && form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
+    let time = if asked && form == ExportForm::Plan(PlanTarget::SBATCH) { length(scenario)? } else { None };
     Ok(JobWishes {
         partition: word("--partition", partition.as_deref())?,
         account: word("--account", account.as_deref())?,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use shardscope::guide::CHAPTERS;
 use shardscope_report::figures::{Figure, METRICS};
 
 use super::{Document, ROOT, commands, documents};
@@ -29,6 +30,18 @@ const JSON: [&str; 14] = [
     "plan --grid --model fsdp-7b --devices 64 --memory 40GB --link 25GB/s --peak 312TFLOP/s",
     "support --model mpt-7b --nodes 2",
     "validate",
+];
+
+/// Commands whose reports have all rows between them.
+const ROWS: [&str; 8] = [
+    "eval zeropp-18b-v100 --tokens 1T",
+    "eval --tokens 1T --price 2EUR",
+    "eval lora-70b",
+    "eval --model deepseek-v3 --hardware h100-80gb-dgx --nodes 64 --pp 16 --ep 32 --offload optimizer-nvme",
+    "eval --model mpt-1b --hardware rtx4090 --stack hf-trainer-2024 --devices 1 --paged-optimizer on",
+    "eval --model llama-3.1-8b --nodes 2 --method grpo",
+    "eval --model mpt-7b --nodes 8 --measured-mfu 20%",
+    "limits --model mpt-7b --nodes 8",
 ];
 
 /// Its parts are fields, resources, or figures of a search: other tables list them.
@@ -132,6 +145,28 @@ fn every_key_of_json_is_in_the_guide() {
         document.named.iter().flat_map(|(_, code)| code.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
     let lacking: Vec<&String> = found.iter().filter(|key| !said.contains(&key.as_str())).collect();
     assert!(found.len() > 100 && lacking.is_empty(), "docs/formats.md lacks {lacking:?}");
+}
+
+/// The words before the figures of a report's row.
+fn label(line: &str) -> Option<&str> {
+    let row = line.strip_prefix("  ").filter(|row| row.starts_with(|c: char| c.is_ascii_lowercase()))?;
+    row.split_once("  ").map(|(label, _)| label)
+}
+
+#[test]
+fn every_row_of_a_report_is_in_the_guide() {
+    let folder = tempfile::tempdir().unwrap();
+    let guide: String = CHAPTERS.iter().map(|chapter| chapter.text.replace(['`', '*'], "")).collect();
+    let guide = words(&guide).to_lowercase();
+    let mut found = BTreeSet::new();
+    for arguments in ROWS {
+        let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
+        let printed = run(&arguments, folder.path());
+        // Phases of an update say behind a colon which one they are.
+        found.extend(printed.lines().filter_map(label).map(|label| label.split(": ").last().unwrap().to_lowercase()));
+    }
+    let lacking: Vec<&String> = found.iter().filter(|label| !guide.contains(&**label)).collect();
+    assert!(found.len() > 50 && lacking.is_empty(), "of {} the guide lacks {lacking:?}", found.len());
 }
 
 /// What Python reads of an evaluation is what is printed: a key that it does not know would be an error there.

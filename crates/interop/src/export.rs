@@ -27,16 +27,10 @@ pub enum ExportForm {
 
 impl ExportForm {
     /// All of them, in the order of the command line.
-    pub const ALL: [Self; 3 + PlanTarget::ALL.len()] = {
-        let mut all = [Self::Trace; 3 + PlanTarget::ALL.len()];
-        (all[0], all[1]) = (Self::Modules(Names::Torchtitan), Self::Modules(Names::HuggingFace));
-        let mut at = 0;
-        while at < PlanTarget::ALL.len() {
-            all[2 + at] = Self::Plan(PlanTarget::ALL[at]);
-            at += 1;
-        }
-        all
-    };
+    pub fn all() -> impl Iterator<Item = Self> {
+        let modules = [Names::Torchtitan, Names::HuggingFace].into_iter().map(Self::Modules);
+        modules.chain(PlanTarget::all().map(Self::Plan)).chain([Self::Trace])
+    }
 
     /// What it is called, mostly by the word of `export --to`.
     pub fn name(self) -> &'static str {
@@ -48,7 +42,7 @@ impl ExportForm {
         match self {
             Self::Modules(Names::Torchtitan) => ("fsdp2", "fsdp2.json and fsdp2.py, torchtitan's modules"),
             Self::Modules(Names::HuggingFace) => ("fsdp2, Hugging Face", "the same, Hugging Face's modules"),
-            Self::Plan(target) => (target.spec().word, target.spec().about),
+            Self::Plan(target) => (target.word(), target.spec().about),
             Self::Trace => ("trace", "the simulated step, for Perfetto"),
         }
     }

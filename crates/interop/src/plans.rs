@@ -156,32 +156,32 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     let mut settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
-        return Ok(vec![(PlanTarget::Trainer, adapters::of_axolotls_file(settings))]);
+        return Ok(vec![(PlanTarget::TRAINER, adapters::of_axolotls_file(settings))]);
     }
     if llama_factory::is_of(&settings) {
-        return Ok(vec![(PlanTarget::Trainer, llama_factory::of_file(settings))]);
+        return Ok(vec![(PlanTarget::TRAINER, llama_factory::of_file(settings))]);
     }
     if rollout_programs::is_of(&settings) {
-        return Ok(vec![(PlanTarget::Trainer, settings)]);
+        return Ok(vec![(PlanTarget::TRAINER, settings)]);
     }
     if let Some(read) = primus::of_file(&mut settings) {
         return Ok(vec![read?]);
     }
     if let Some(read) = xtuner::of_file(name, text) {
-        return Ok(vec![(PlanTarget::Trainer, read?)]);
+        return Ok(vec![(PlanTarget::TRAINER, read?)]);
     }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));
     }
     if text.contains(LOGGED) {
-        return Ok(vec![(PlanTarget::Megatron, megatron::from_log(name, text))]);
+        return Ok(vec![(PlanTarget::MEGATRON, megatron::from_log(name, text))]);
     }
     if programs::is_megatron_swift(&mut settings) {
-        return Ok(vec![(PlanTarget::Megatron, settings)]);
+        return Ok(vec![(PlanTarget::MEGATRON, settings)]);
     }
     if let Some(tool) = PlanTarget::of_settings(&settings) {
-        let on_megatron = tool == PlanTarget::Trainer && programs::has_degrees(&mut settings);
-        return Ok(vec![(if on_megatron { PlanTarget::Megatron } else { tool }, settings)]);
+        let on_megatron = tool == PlanTarget::TRAINER && programs::has_degrees(&mut settings);
+        return Ok(vec![(if on_megatron { PlanTarget::MEGATRON } else { tool }, settings)]);
     }
     // A document in YAML may hold the commands of one job, as those of clouds do; one of many is no script.
     let of_many = |read: &[(PlanTarget, ToolSettings)]| {
@@ -252,7 +252,7 @@ const HARMLESS: &str =
 
 /// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
 fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -> Result<PlanTarget, Vec<Problem>> {
-    let of_deepspeed = |(tool, _): &(PlanTarget, ToolSettings)| *tool == PlanTarget::DeepSpeed;
+    let of_deepspeed = |(tool, _): &(PlanTarget, ToolSettings)| *tool == PlanTarget::DEEPSPEED;
     // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
     let deepspeed = at.map(|at| read.remove(at).1);
@@ -264,8 +264,8 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
     };
     // The arguments of the Trainer and the configuration that launches it belong together too, and options that a
     // script gives to Accelerate go before those of its file.
-    read.sort_by_key(|(tool, settings)| (*tool == PlanTarget::Accelerate, !settings.has("config_file")));
-    if let [.., (PlanTarget::Accelerate, options), (PlanTarget::Accelerate, file)] = &mut read[..]
+    read.sort_by_key(|(tool, settings)| (*tool == PlanTarget::ACCELERATE, !settings.has("config_file")));
+    if let [.., (PlanTarget::ACCELERATE, options), (PlanTarget::ACCELERATE, file)] = &mut read[..]
         && options.take("config_file").is_some()
     {
         options.fall_back(std::mem::replace(file, ToolSettings::new("")));
@@ -273,13 +273,13 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
     }
     // A script does not say of LLaMA-Factory that its steps are Megatron-LM's.
     if read.iter().any(|(_, settings)| programs::is_on_megatron(settings)) {
-        for (tool, _) in read.iter_mut().filter(|(tool, _)| *tool == PlanTarget::Trainer) {
-            *tool = PlanTarget::Megatron;
+        for (tool, _) in read.iter_mut().filter(|(tool, _)| *tool == PlanTarget::TRAINER) {
+            *tool = PlanTarget::MEGATRON;
         }
     }
     // A script may start a program with a file, before which its own options go.
     if let [(tool, one), (same, other), ..] = &mut read[..]
-        && (tool == same || *tool == PlanTarget::Megatron && *same == PlanTarget::Trainer && programs::names_file(one))
+        && (tool == same || *tool == PlanTarget::MEGATRON && *same == PlanTarget::TRAINER && programs::names_file(one))
         && programs::names_file(one) != programs::names_file(other)
     {
         if programs::names_file(other) {
@@ -287,14 +287,14 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
         }
         programs::take_file(one);
         let file = std::mem::replace(other, ToolSettings::new(""));
-        if *tool == PlanTarget::Torchtune {
+        if *tool == PlanTarget::TORCHTUNE {
             *one = torchtune::named_in(std::mem::take(one), &file);
         }
         one.fall_back(file);
         read.remove(1);
     }
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
-    let ([tool] | [tool @ PlanTarget::Trainer, PlanTarget::Accelerate]) = pair[..] else { return Err(alone(&read)) };
+    let ([tool] | [tool @ PlanTarget::TRAINER, PlanTarget::ACCELERATE]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;
     for (tool, mut settings) in read {
         read_threads(&mut settings, draft);

@@ -23,7 +23,7 @@ pub struct Launcher {
 
 /// All launchers, in the order of `export --to`.
 static ALL: LazyLock<Vec<Launcher>> = LazyLock::new(|| {
-    let of = |target: PlanTarget| Launcher { word: target.spec().word, tool: target.asked(target.spec().versions[0]) };
+    let of = |target: PlanTarget| Launcher { word: target.word(), tool: target.asked(target.spec().versions[0]) };
     std::iter::once(Launcher { word: "fsdp2", tool: fsdp2::ASKED }).chain(PlanTarget::launchers().map(of)).collect()
 });
 

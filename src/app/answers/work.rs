@@ -1,88 +1,55 @@
-//! Work that views have done behind the screen, and its results: a variant of each for each view that needs it.
+//! What views have computed behind the screen: each view asks a question of its own, and alone reads the answer.
 
+use std::any::Any;
+use std::fmt::Debug;
 use std::mem;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::app::answers::own_run::OwnRun;
-use crate::app::answers::recipe::recipe_plan;
 use shardscope_engine::evaluate::Evaluation;
-use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
-use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
-use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
-use shardscope_engine::search::sequences::{SequenceAnswer, SequenceSearch};
-use shardscope_engine::search::training::{TrainingAnswer, TrainingSearch};
-use shardscope_engine::search::{
-    self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
-    Workspace,
-};
-use shardscope_evidence::calibrate::RunDiagnosis;
-use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
-use shardscope_report::figures::RecipePlan;
+use shardscope_engine::search::{self, Cancel, Cell, Evaluator, Pool, Workspace};
 
-/// Work of a view.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Work {
-    /// The best points of the FSDP limits for each size.
-    Grid(Arc<GridSearch>),
-    /// Throughput over memory and bandwidth, beginning with a cell.
-    Hardware(Arc<Sweep>, usize),
-    /// The scenario with each strategy.
-    Strategies(Vec<(String, Candidate)>),
-    /// Which changes would help a scenario.
-    Advice(Box<AdviceSearch>),
-    /// Pinned scenarios to evaluate, with their numbers, and what comes after.
-    Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
-    /// The shortest training of each method.
-    Training(Arc<TrainingSearch>),
-    /// The plans within each memory limit, beginning with a place.
-    Plan(Arc<MemoryCurve>, usize),
-    /// The best whole plans.
-    BestPlans(Arc<PlanSearch>),
-    /// The longest context, and the best plan of each length.
-    Lengths(Arc<SequenceSearch>),
-    /// The causes of a measured run's gap, with the presets that may have run.
-    Measured(Arc<OwnRun>, Arc<Library>),
-    /// The runs of tables beside their predictions.
-    Evidence(Tables),
+/// A view's question. Its answer, or each part of it, is of a type that the view alone takes in.
+pub trait ViewJob: Debug + Any + Send + Sync {
+    /// Works the answer out and tells it.
+    fn work(&self, desk: &Desk);
 }
 
-/// A result of a view's work, perhaps a part of it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Found {
-    /// The best points of every size.
-    Grid(Vec<GridRow>),
-    /// Index and content of some cells.
-    Hardware(Vec<(usize, Cell)>),
-    /// All strategies.
-    Strategies(Vec<StrategyOutcome>),
-    /// The changes that help.
-    Advice(Box<Advice>),
-    /// The evaluation of the pinned scenario with this number, or why there is none.
-    Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
-    /// The answer to a question, by its index.
-    Training(usize, Box<TrainingAnswer>),
-    /// The plans within a limit, by its place.
-    Plan(usize, Box<PlanAnswer>),
-    /// The best whole plans so far, whether that is all, and for how long they have been searched.
-    BestPlans(Box<PlanSearchAnswer>, bool, Duration),
-    /// The best plan of each length so far, whether that is all, and for how long they have been searched.
-    Lengths(Box<SequenceAnswer>, bool, Duration),
-    /// The best plan by a vendor's recipe, told before the end.
-    ByRecipe(Box<RecipePlan>),
-    /// The causes of a measured run's gap, or why none is known.
-    Measured(Box<Result<RunDiagnosis, String>>),
-    /// Every run that could be compared.
-    Evidence(Box<ComparedRuns>),
+/// Questions are the same where they are one object.
+impl PartialEq for dyn ViewJob {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::addr_eq(self, other)
+    }
 }
 
-/// Everything that a view's work may use.
+/// An answer to a view's question, perhaps a part of it.
+#[derive(Debug)]
+pub struct Found(Box<dyn Any + Send>);
+
+impl Found {
+    pub fn new(answer: impl Any + Send) -> Self {
+        Self(Box::new(answer))
+    }
+
+    /// The answer where it is of this type, else itself.
+    pub fn take<T: Any>(self) -> Result<T, Self> {
+        self.0.downcast().map(|answer| *answer).map_err(Self)
+    }
+
+    /// The answer where it is of this type.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+/// Everything that a view's job may use.
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     /// Threads for a search.
     pub pool: &'a Pool,
-    /// Whether nobody waits for the work any more.
+    /// Whether nobody waits for the job any more.
     pub cancel: &'a Cancel,
     /// Between two parts of what is found.
     pub pause: Duration,
@@ -90,112 +57,76 @@ pub struct Desk<'a> {
     pub tell: &'a (dyn Fn(Found) + Sync),
 }
 
-impl Work {
-    /// Does it.
-    pub fn run(&self, desk: Desk) {
-        let evaluator = Evaluator::new(desk.pool, desk.cancel);
-        match self {
-            Self::Hardware(sweep, from) => {
-                let found = |cells| (desk.tell)(Found::Hardware(cells));
-                let batch = Batch::new(desk.pause, &found);
-                sweep.run(&evaluator, *from, &|index, cell| batch.add(index, cell));
-                batch.send();
-            }
-            Self::Grid(search) => {
-                // Half a table would look like a whole one: what was cancelled is not told.
-                let rows = search.run(desk.cancel);
-                if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Grid(rows));
-                }
-            }
-            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
-            Self::Advice(search) => {
-                let advice = search.run(&evaluator);
-                if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Advice(Box::new(advice)));
-                }
-            }
-            Self::Pins(pins, then) => {
-                let mut workspace = Workspace::default();
-                // Each pin is told when it is there: a comparison fills column by column, and only then the view's own
-                // work begins.
-                for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
-                    let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
-                    (desk.tell)(Found::Pin(*id, evaluation));
-                }
-                if let Some(work) = then.as_ref().filter(|_| !desk.cancel.is_cancelled()) {
-                    work.run(desk);
-                }
-            }
-            Self::Training(training) => {
-                let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
-                training.run(&evaluator, &found);
-            }
-            Self::Plan(curve, from) => {
-                let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
-                curve.run(&evaluator, *from, &found);
-            }
-            Self::BestPlans(search) => best_plans(search, &evaluator, desk),
-            Self::Lengths(search) => lengths(search, &evaluator, desk),
-            Self::Measured(run, library) => {
-                let told =
-                    RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
-                if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Measured(Box::new(told)));
-                }
-            }
-            Self::Evidence(tables) => {
-                let compared = runs::compare(tables, &evaluator);
-                if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Evidence(Box::new(compared)));
-                }
-            }
+impl<'a> Desk<'a> {
+    /// What evaluates on its threads until nobody waits any more.
+    pub fn evaluator(&self) -> Evaluator<'a> {
+        Evaluator::new(self.pool, self.cancel)
+    }
+
+    /// Tells an answer, or a part of one that can stand alone, unless nobody waits any more: half a table would look
+    /// like a whole one.
+    pub fn tell(&self, answer: impl Any + Send) {
+        if !self.cancel.is_cancelled() {
+            (self.tell)(Found::new(answer));
         }
     }
 }
 
-/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
-/// proven, then of what a vendor's recipe would come to, and last of all that was found. Where nothing fits, plans that
-/// offload are searched too.
-fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
-    let (begun, mut told, mut known) = (Instant::now(), None::<Instant>, None);
-    let mut tell = |so_far: &PlanSearchAnswer| {
-        let best = so_far.plans.first().map(|plan| search.objective.of(plan));
-        let first = known.is_none() && best.is_some();
-        let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
-        if !desk.cancel.is_cancelled() && (due || first || so_far.exact) {
-            (told, known) = (Some(Instant::now()), best);
-            (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false, begun.elapsed()));
-        }
-    };
-    let mut answer = planner::best_plans(search, evaluator, &mut tell);
-    if answer.plans.is_empty() && answer.exact {
-        answer = search.run_offloading(evaluator, &mut tell).unwrap_or(answer);
-    }
-    // A plan that the search has simulated is never refused.
-    let recipe = recipe_plan(search, &answer, evaluator).ok().flatten();
-    if desk.cancel.is_cancelled() {
-        return;
-    }
-    if let Some(recipe) = recipe {
-        (desk.tell)(Found::ByRecipe(Box::new(recipe)));
-    }
-    (desk.tell)(Found::BestPlans(Box::new(answer), true, begun.elapsed()));
+/// The answer of a long search.
+#[derive(Debug)]
+pub struct SoFar<T> {
+    pub answer: T,
+    /// Whether that is all.
+    pub complete: bool,
+    /// For how long it has been searched.
+    pub elapsed: Duration,
 }
 
-/// Tells of each length when its plan is found, and of what is tried once a pause is over.
-fn lengths(search: &SequenceSearch, evaluator: &Evaluator, desk: Desk) {
-    let (begun, mut told, mut known) = (Instant::now(), None::<Instant>, 0);
-    let mut tell = |so_far: &SequenceAnswer| {
-        let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
-        if !desk.cancel.is_cancelled() && (due || so_far.lengths.len() > known) {
-            (told, known) = (Some(Instant::now()), so_far.lengths.len());
-            (desk.tell)(Found::Lengths(Box::new(so_far.clone()), false, begun.elapsed()));
+/// Tells how far a long search is: at once where there is news, else once a pause is over.
+pub struct Teller<'a> {
+    desk: &'a Desk<'a>,
+    begun: Instant,
+    told: Option<Instant>,
+}
+
+impl<'a> Teller<'a> {
+    pub fn new(desk: &'a Desk<'a>) -> Self {
+        Self { desk, begun: Instant::now(), told: None }
+    }
+
+    pub fn so_far<T: Clone + Any + Send>(&mut self, answer: &T, is_news: bool) {
+        if is_news || self.told.is_none_or(|told| told.elapsed() >= self.desk.pause) {
+            self.told = Some(Instant::now());
+            self.desk.tell(SoFar { answer: answer.clone(), complete: false, elapsed: self.begun.elapsed() });
         }
-    };
-    let answer = search.run(evaluator, &mut tell);
-    if !desk.cancel.is_cancelled() {
-        (desk.tell)(Found::Lengths(Box::new(answer), true, begun.elapsed()));
+    }
+
+    pub fn end<T: Any + Send>(self, answer: T) {
+        self.desk.tell(SoFar { answer, complete: true, elapsed: self.begun.elapsed() });
+    }
+}
+
+/// Pinned scenarios to evaluate, with their numbers, and the view's own question after them: a comparison fills column
+/// by column first.
+#[derive(Debug)]
+pub struct PinsFirst(pub Vec<(u64, Scenario)>, pub Option<Arc<dyn ViewJob>>);
+
+/// The evaluation of the pinned scenario with this number, or why there is none.
+#[derive(Debug)]
+pub struct PinFound(pub u64, pub Result<Arc<Evaluation>, Vec<Problem>>);
+
+impl ViewJob for PinsFirst {
+    fn work(&self, desk: &Desk) {
+        let Self(pins, then) = self;
+        let mut workspace = Workspace::default();
+        for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
+            // A pin's figures are its own, whoever waits: they are told in any case.
+            let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
+            (desk.tell)(Found::new(PinFound(*id, evaluation)));
+        }
+        if let Some(job) = then.as_ref().filter(|_| !desk.cancel.is_cancelled()) {
+            job.work(desk);
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use super::*;
-use crate::app::answers::work::Found;
 use crate::app::tests::explorer;
+use crate::app::views::hardware::HardwareFill;
+use shardscope_engine::search::Cell;
 use shardscope_evidence::measured::runs::Tables;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -85,9 +86,11 @@ fn a_panic_ends_the_job_and_not_the_thread() {
     .unwrap();
     slot.put(Numbered { generation: 1, job: () });
     let failed = queue.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(failed, JobReport::Failed { generation: 1, job: "test", message: "job one is bad".to_owned() });
+    let JobReport::Failed { generation: 1, job: "test", message } = failed else { panic!("{failed:?}") };
+    assert_eq!(message, "job one is bad");
     slot.put(Numbered { generation: 2, job: () });
-    assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), JobReport::Cells { generation: 2, cells: Vec::new() });
+    let next = queue.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(next, JobReport::Cells { generation: 2, .. }), "{next:?}");
     slot.close();
 }
 
@@ -99,13 +102,15 @@ fn a_views_work_is_done_and_a_new_one_cancels_it() {
     sweep.tune = true;
     let sweep = Arc::new(sweep);
     for generation in 1..=20 {
-        jobs.work(generation, Work::Hardware(Arc::clone(&sweep), 0));
+        jobs.work(generation, Arc::new(HardwareFill { sweep: Arc::clone(&sweep), from: 0 }));
     }
     let (mut old, mut new) = (0, 0);
     while new < sweep.len() {
         match queue.recv_timeout(PATIENCE).unwrap() {
-            JobReport::Found { generation: 20, found: Found::Hardware(cells) } => new += cells.len(),
-            JobReport::Found { found: Found::Hardware(cells), .. } => old += cells.len(),
+            JobReport::Found { generation, found } => {
+                let cells = found.get::<Vec<(usize, Cell)>>().expect("cells").len();
+                *(if generation == 20 { &mut new } else { &mut old }) += cells;
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -121,7 +126,7 @@ fn evidence_that_nobody_waits_for_any_more_is_not_told() {
         told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     };
     cancel.cancel();
-    Work::Evidence(tables).run(Desk { pool: &pool, cancel: &cancel, pause: Duration::ZERO, tell: &tell });
+    tables.work(&Desk { pool: &pool, cancel: &cancel, pause: Duration::ZERO, tell: &tell });
     assert_eq!(told.into_inner(), 0);
 }
 
@@ -150,7 +155,7 @@ fn four_threads_at_most_unless_more_are_asked_for() {
 fn a_views_work_is_stopped() {
     let (tell, _queue) = listen();
     let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    jobs.work(1, Work::Hardware(Arc::clone(&explorer().views.map.sweep), 0));
+    jobs.work(1, Arc::new(HardwareFill { sweep: Arc::clone(&explorer().views.map.sweep), from: 0 }));
     let running = jobs.working.clone();
     assert!(!running.is_cancelled());
     jobs.rest();

@@ -3,6 +3,7 @@
 use crate::app::action::Action;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::panel::ViewId;
+use crate::app::answers::work::Found;
 use crate::app::tests::*;
 use crate::app::{timeline, views};
 use shardscope_engine::search::Cell;
@@ -67,7 +68,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     assert!(asks(&press(&mut app, "l")), "another sequence length");
     press(&mut app, "<esc>");
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
-    let old = JobReport::Found { generation: 1, found: crate::app::answers::work::Found::Hardware(Vec::new()) };
+    let old = JobReport::Found { generation: 1, found: Found::new(Vec::<(usize, Cell)>::new()) };
     app.receive(old);
     assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))));
 }

@@ -2,12 +2,13 @@
 //! it lacks, and hears it.
 
 use std::mem;
+use std::sync::Arc;
 
 use crate::app::action::context::Context;
 use crate::app::action::effect::Effect;
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::action::{Action, Command};
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Found, PinsFirst};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
 use crate::app::views::View;
@@ -117,21 +118,21 @@ impl App {
     pub(crate) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
         let of_view = self.with_view(|view, context| {
-            let work = view.follow(context);
+            let job = view.follow(context);
             view.renew(context);
-            work
+            job
         });
         // One job at a time: the pins go first, and what the view asked for goes along with them.
-        let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
-        let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
+        let job = if missing.is_empty() { of_view } else { Some(Arc::new(PinsFirst(missing, of_view)) as _) };
+        let before = mem::replace(&mut self.works_for, job.is_some().then_some(self.view));
         // Nothing to compute, and nothing under way that could be stopped: no number is spent.
-        if work.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {
+        if job.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {
             return None;
         }
         // From here on all that runs for a view is of an older question, also where the new answer is to rest.
         self.work += 1;
         let generation = self.work;
-        Some(work.map_or(Command::Rest, |work| Command::Work { generation, work }))
+        Some(job.map_or(Command::Rest, |job| Command::Work { generation, job }))
     }
 
     /// Whether the view waits for what it has to compute.

@@ -262,14 +262,14 @@ impl App {
     fn list_of_export_forms(&self) -> List {
         let names = self.shown.as_ref().map_or_else(|_| Vec::new(), |scenario| runs_in(scenario));
         let runs = |form: ExportForm| names.contains(&form.name());
-        let mut forms = ExportForm::ALL;
+        let mut forms: Vec<ExportForm> = ExportForm::all().collect();
         forms.sort_by_key(|form| !runs(*form));
-        let items = forms.map(|form| {
+        let items = forms.into_iter().map(|form| {
             let (name, about) = form.words();
             let about = if runs(form) { format!("runs as planned: {about}") } else { about.to_owned() };
             Item::new(name, about, Effect::Open(Opening::ExportFolder(form)))
         });
-        List::new("Write the plan for", items.into(), "")
+        List::new("Write the plan for", items.collect(), "")
     }
 
     /// The command lines that give the scenario shown, the view, and the map around the scenario in hand.

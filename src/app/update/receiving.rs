@@ -8,7 +8,7 @@ use shardscope_engine::search::{Cell, Fixes};
 
 use crate::app::action::{Command, JobReport};
 use crate::app::answers::Answer;
-use crate::app::answers::work::Found;
+use crate::app::answers::work::PinFound;
 use crate::app::state::App;
 
 mod files;
@@ -37,9 +37,12 @@ impl App {
             }
             JobReport::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
             JobReport::Cells { generation, cells } if generation == self.views.map.generation => self.take_cells(cells),
-            // A pin's figures are its own, whatever has been asked for since.
-            JobReport::Found { found: Found::Pin(id, result), .. } => self.take_pin(id, result),
-            JobReport::Found { generation, found } if generation == self.work => return self.take_found(found),
+            JobReport::Found { generation, found } => match found.take() {
+                // A pin's figures are its own, whatever has been asked for since.
+                Ok(PinFound(id, result)) => self.take_pin(id, result),
+                Err(found) if generation == self.work => return self.take_found(found),
+                Err(_) => {}
+            },
             JobReport::Listed(files) => self.take_list(files),
             JobReport::Completed(typed, completion) => self.take_completion(&typed, completion),
             JobReport::Opened(opened, path) => return self.take_opened(*opened, &path),

@@ -2,6 +2,8 @@
 //!
 //! Not for finding the changes ([`AdviceSearch`]).
 
+use std::sync::Arc;
+
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
@@ -9,7 +11,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::panels::gains;
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
@@ -101,6 +103,12 @@ impl AdviceView {
     }
 }
 
+impl ViewJob for AdviceSearch {
+    fn work(&self, desk: &Desk) {
+        desk.tell(self.run(&desk.evaluator()));
+    }
+}
+
 impl View for AdviceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         if action == Action::Take { self.take(context).into_iter().collect() } else { Vec::new() }
@@ -127,7 +135,7 @@ impl View for AdviceView {
 
     /// Searches advice for the current scenario, unless that was done. Nothing is tried from fields that make
     /// no scenario: what was tried before stays in sight.
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         if self.asked.as_ref() != Some(context.scenario) {
             *self = Self::default();
             if context.is_possible {
@@ -136,7 +144,7 @@ impl View for AdviceView {
         }
         self.is_waiting(context).then(|| {
             let (library, file, scenario) = (context.library.clone(), context.file.clone(), context.scenario.clone());
-            Work::Advice(Box::new(AdviceSearch { library, file, scenario }))
+            Arc::new(AdviceSearch { library, file, scenario }) as _
         })
     }
 
@@ -170,7 +178,7 @@ impl View for AdviceView {
 
     /// The figures of the changes are there.
     fn receive(&mut self, found: Found, context: &Context) -> Vec<Effect> {
-        let Found::Advice(advice) = found else { return Vec::new() };
+        let Ok(advice) = found.take() else { return Vec::new() };
         if self.asked.as_ref() == Some(context.scenario) {
             self.advice = Some(advice);
         } else {

@@ -15,7 +15,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Found, SoFar, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec};
 use shardscope_engine::scenario::Field;
 use shardscope_engine::search::plans::{
@@ -75,7 +75,7 @@ pub struct BestView {
     /// For how long it has been searched.
     elapsed: Duration,
     /// The best plan by the recipe of a vendor.
-    recipe: Option<Box<RecipePlan>>,
+    recipe: Option<RecipePlan>,
 }
 
 impl BestView {
@@ -86,7 +86,7 @@ impl BestView {
 
     /// The best plan by the recipe of a vendor, where the first one is another.
     pub fn recipe(&self) -> Option<&RecipePlan> {
-        self.recipe.as_deref()
+        self.recipe.as_ref()
     }
 
     /// The plans found so far.
@@ -243,7 +243,7 @@ impl View for BestView {
     }
 
     /// A plan of the last answer may have been taken: then the question is the same, and so is the answer.
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let search = self.question.search(context.scenario, context.file);
         let same = self.asked.as_ref().is_some_and(|asked| asked.has_same_answer_as(&search));
         if same && self.complete {
@@ -254,7 +254,7 @@ impl View for BestView {
             self.recipe = None;
             self.fill(PlanSearchAnswer::default());
         }
-        self.asked.clone().map(Work::BestPlans)
+        self.asked.clone().map(|search| search as _)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -262,13 +262,14 @@ impl View for BestView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let (answer, complete, elapsed) = match found {
-            Found::BestPlans(answer, complete, elapsed) => (answer, complete, elapsed),
-            Found::ByRecipe(recipe) => {
-                self.recipe = Some(recipe);
+        let SoFar { answer, complete, elapsed } = match found.take() {
+            Ok(so_far) => so_far,
+            Err(found) => {
+                if let Ok(recipe) = found.take() {
+                    self.recipe = Some(recipe);
+                }
                 return Vec::new();
             }
-            _ => return Vec::new(),
         };
         let objective = self.question.objective();
         let best = |answer: &PlanSearchAnswer| answer.plans.first().map(|plan| objective.of(plan));
@@ -276,7 +277,7 @@ impl View for BestView {
         let behind = best(&self.answer).is_some_and(|known| best(&answer).is_none_or(|new| new > known));
         let first = self.rows.is_empty();
         if complete || !behind {
-            self.fill(*answer);
+            self.fill(answer);
         }
         (self.complete, self.elapsed) = (complete, elapsed);
         if first && !self.rows.is_empty() { vec![Effect::Arrived] } else { Vec::new() }

@@ -13,9 +13,9 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{View, ViewSpec};
-use shardscope_evidence::measured::runs::{ComparedRuns, PublishedRun, Tables};
+use shardscope_evidence::measured::runs::{self, ComparedRuns, PublishedRun, Tables};
 use shardscope_evidence::measured::{Metric, Residual, Scores};
 use shardscope_report::figures::Figure;
 
@@ -186,6 +186,12 @@ fn rank(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> (u32, Stri
     }
 }
 
+impl ViewJob for Tables {
+    fn work(&self, desk: &Desk) {
+        desk.tell(runs::compare(self, &desk.evaluator()));
+    }
+}
+
 impl View for EvidenceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -242,9 +248,9 @@ impl View for EvidenceView {
     }
 
     /// The runs are compared once.
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let tables = Tables { library: Arc::clone(context.library), files: Arc::clone(&self.files) };
-        self.picture.is_none().then_some(Work::Evidence(tables))
+        self.picture.is_none().then(|| Arc::new(tables) as _)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -252,8 +258,8 @@ impl View for EvidenceView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        if let Found::Evidence(picture) = found {
-            self.picture = Some(*picture);
+        if let Ok(picture) = found.take() {
+            self.picture = Some(picture);
             self.sift();
         }
         Vec::new()

@@ -11,7 +11,7 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::plan::{Accumulation, Offload, Recompute};
 use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
@@ -110,6 +110,12 @@ impl GridView {
     }
 }
 
+impl ViewJob for GridSearch {
+    fn work(&self, desk: &Desk) {
+        desk.tell(self.run(desk.cancel));
+    }
+}
+
 impl View for GridView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -145,7 +151,7 @@ impl View for GridView {
     }
 
     /// Searches for the scenario shown under the assumptions, unless the result is known.
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let limits = context.assumed.grid_limits(context.shown);
         let search = GridSearch { limits, scenario: context.shown.clone(), efficiency: self.efficiency() };
         if self.complete && self.asked.as_deref() == Some(&search) {
@@ -153,7 +159,7 @@ impl View for GridView {
         }
         let search = Arc::new(search);
         (self.asked, self.complete) = (Some(Arc::clone(&search)), false);
-        Some(Work::Grid(search))
+        Some(search)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -161,7 +167,7 @@ impl View for GridView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        if let Found::Grid(rows) = found {
+        if let Ok(rows) = found.take() {
             (self.rows, self.complete) = (rows, true);
         }
         Vec::new()

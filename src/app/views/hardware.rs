@@ -9,12 +9,12 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER};
 use crate::app::answers::axes;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Batch, Desk, Found, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor, gains, limiting};
-use shardscope_engine::search::{Axis, Sweep};
+use shardscope_engine::search::{Axis, Cell, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};
 use crate::app::action::panel::ViewId;
@@ -84,6 +84,22 @@ fn factors(kind: Field, own: f64, scenario: &Scenario) -> Axis {
     axis
 }
 
+/// Throughput over memory and bandwidth, beginning with a cell.
+#[derive(Debug)]
+pub struct HardwareFill {
+    pub sweep: Arc<Sweep>,
+    pub from: usize,
+}
+
+impl ViewJob for HardwareFill {
+    fn work(&self, desk: &Desk) {
+        let tell = |cells: Vec<(usize, Cell)>| desk.tell(cells);
+        let batch = Batch::new(desk.pause, &tell);
+        self.sweep.run(&desk.evaluator(), self.from, &|index, cell| batch.add(index, cell));
+        batch.send();
+    }
+}
+
 impl View for HardwareView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let Some(map) = &mut self.map else { return Vec::new() };
@@ -125,7 +141,7 @@ impl View for HardwareView {
         None
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let sweep = sweep(context.shown);
         let (x, y) = (axes::position(&sweep.x, context.shown), axes::position(&sweep.y, context.shown));
         let home = x.zip(y).map(|(x, y)| y * sweep.x.values.len() + x);
@@ -136,9 +152,10 @@ impl View for HardwareView {
             }
             none => none.insert(Map::new(sweep, home)),
         };
-        let work = (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)));
+        let fill = HardwareFill { sweep: Arc::clone(&map.sweep), from: map.home.unwrap_or(0) };
+        let job = (!map.is_complete()).then(|| Arc::new(fill) as _);
         self.judge();
-        work
+        job
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -146,7 +163,7 @@ impl View for HardwareView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        if let (Found::Hardware(cells), Some(map)) = (found, &mut self.map) {
+        if let (Ok(cells), Some(map)) = (found.take(), &mut self.map) {
             map.fill(cells);
         }
         self.judge();

@@ -10,8 +10,9 @@ use crate::app::action::effect::{Effect, Opening};
 use crate::app::action::notice::{Asked, NOTHING, Notice};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::own_run::OwnRun;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{View, ViewSpec};
+use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{ChoicePrice, Hypothesis};
 use shardscope_evidence::calibrate::{Cause, RunDiagnosis};
@@ -99,6 +100,22 @@ impl MeasuredView {
     }
 }
 
+/// What causes a measured run's gap, with the presets that may have run.
+#[derive(Debug)]
+struct RunQuestion {
+    run: Arc<OwnRun>,
+    library: Arc<Library>,
+}
+
+/// The causes, or why none is known.
+impl ViewJob for RunQuestion {
+    fn work(&self, desk: &Desk) {
+        let Self { run, library } = self;
+        let found = RunDiagnosis::new(library, &run.scenario, run.figure, &desk.evaluator());
+        desk.tell(found.map_err(|why| why.to_string()));
+    }
+}
+
 impl View for MeasuredView {
     fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
         let Some(row) = self.chosen().filter(|_| action == Action::Take) else { return Vec::new() };
@@ -135,13 +152,13 @@ impl View for MeasuredView {
         Some(&mut self.cursor)
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         // The run is kept apart from the current scenario: an edit does not ask again.
         if self.asked != context.measured {
             (self.asked, self.found, self.cursor) = (context.measured.clone(), None, ListCursor::default());
         }
         let run = self.asked.as_ref().filter(|_| self.found.is_none())?;
-        Some(Work::Measured(Arc::clone(run), Arc::clone(context.library)))
+        Some(Arc::new(RunQuestion { run: Arc::clone(run), library: Arc::clone(context.library) }))
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -149,10 +166,10 @@ impl View for MeasuredView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::Measured(found) = found else { return Vec::new() };
-        let attribution = found.as_ref().as_ref().ok().and_then(|run| run.attribution.as_ref());
+        let Ok(found) = found.take::<Result<RunDiagnosis, String>>() else { return Vec::new() };
+        let attribution = found.as_ref().ok().and_then(|run| run.attribution.as_ref());
         let learned = attribution.map(|attribution| Effect::Learn(Box::new(attribution.calibration.clone())));
-        self.found = Some(*found);
+        self.found = Some(found);
         learned.into_iter().collect()
     }
 }

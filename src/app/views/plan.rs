@@ -12,7 +12,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::launchers::RUNS_IN;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario};
@@ -165,6 +165,20 @@ impl PlanView {
     }
 }
 
+/// The plans within each memory limit, beginning with a place.
+#[derive(Debug)]
+pub struct CurveFill {
+    pub curve: Arc<MemoryCurve>,
+    pub from: usize,
+}
+
+/// The plans within a limit, by its place.
+impl ViewJob for CurveFill {
+    fn work(&self, desk: &Desk) {
+        self.curve.run(&desk.evaluator(), self.from, &|place, planned| desk.tell((place, planned)));
+    }
+}
+
 impl View for PlanView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -225,7 +239,7 @@ impl View for PlanView {
         None
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let (scenario, objective) = (context.shown.clone(), self.objective());
         let (cost_model, any_plan) = (CostModel::Simulator, self.any_plan);
         let curve = MemoryCurve::new(PlanRequest { scenario, objective, cost_model, top: 1, any_plan });
@@ -233,10 +247,10 @@ impl View for PlanView {
             Some(last) if *last.curve == curve => last,
             last => PlanPicture::new(curve, last.as_ref()),
         };
-        let work = Work::Plan(Arc::clone(&picture.curve), self.place_in(&picture));
+        let fill = CurveFill { curve: Arc::clone(&picture.curve), from: self.place_in(&picture) };
         let open = !picture.is_complete();
         self.picture = Some(picture);
-        open.then_some(work)
+        open.then(|| Arc::new(fill) as _)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -244,9 +258,9 @@ impl View for PlanView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::Plan(place, planned) = found else { return Vec::new() };
+        let Ok((place, planned)) = found.take() else { return Vec::new() };
         if let Some(picture) = &mut self.picture {
-            picture.fill(place, *planned);
+            picture.fill(place, planned);
         }
         if place == self.place() { vec![Effect::Arrived] } else { Vec::new() }
     }

@@ -2,6 +2,7 @@
 //!
 //! Not for the search itself ([`shardscope_engine::search::sequences`]).
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::{Asked, LATER, Notice};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, SoFar, Teller, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::plan::Offload;
 use shardscope_engine::scenario::{Field, Scenario};
@@ -124,6 +125,18 @@ impl SequencesView {
     }
 }
 
+/// Tells of each length when its plan is found, and of what is tried once a pause is over.
+impl ViewJob for SequenceSearch {
+    fn work(&self, desk: &Desk) {
+        let (mut teller, mut known) = (Teller::new(desk), 0);
+        let answer = self.run(&desk.evaluator(), &mut |so_far: &SequenceAnswer| {
+            let before = mem::replace(&mut known, so_far.lengths.len());
+            teller.so_far(so_far, known > before);
+        });
+        teller.end(answer);
+    }
+}
+
 impl View for SequencesView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -161,7 +174,7 @@ impl View for SequencesView {
         Some(&mut self.cursor)
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let search = self.search(context);
         let is_taken = self.taken.as_ref().is_some_and(|taken| taken.plan == context.scenario.plan);
         let asked = |asked: &Arc<SequenceSearch>| is_taken || asked.plans.has_same_answer_as(&search.plans);
@@ -173,7 +186,7 @@ impl View for SequencesView {
             (self.asked, self.complete, self.taken) = (Some(Arc::new(search)), false, None);
             self.fill(SequenceAnswer::default());
         }
-        self.asked.clone().map(Work::Lengths)
+        self.asked.clone().map(|search| search as _)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -181,11 +194,11 @@ impl View for SequencesView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::Lengths(answer, complete, elapsed) = found else { return Vec::new() };
+        let Ok(SoFar { answer, complete, elapsed }) = found.take::<SoFar<SequenceAnswer>>() else { return Vec::new() };
         let first = self.answer.lengths.is_empty();
         // A search that was interrupted begins again: until it has come as far, what it had found stays.
         if complete || answer.lengths.len() >= self.answer.lengths.len() {
-            self.fill(*answer);
+            self.fill(answer);
         }
         (self.complete, self.elapsed) = (complete, elapsed);
         if first && !self.answer.lengths.is_empty() { vec![Effect::Arrived] } else { Vec::new() }

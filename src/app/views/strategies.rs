@@ -1,5 +1,7 @@
 //! The view of the strategies: all of them on the scenario shown, in one table, the best first.
 
+use std::sync::Arc;
+
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
@@ -7,10 +9,10 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{StrategyOutcome, strategies, with_strategy};
+use shardscope_engine::search::{Candidate, StrategyOutcome, outcomes, strategies, with_strategy};
 use shardscope_report::figures::{Figure, FigureSubject};
 
 /// Its name, its key and the keys in it.
@@ -109,6 +111,13 @@ impl StrategiesView {
     }
 }
 
+/// The scenario with each strategy.
+impl ViewJob for Vec<(String, Candidate)> {
+    fn work(&self, desk: &Desk) {
+        desk.tell(outcomes(self, &desk.evaluator()));
+    }
+}
+
 impl View for StrategiesView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -152,7 +161,7 @@ impl View for StrategiesView {
         None
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         if self.complete && self.asked.as_ref() == Some(context.shown) {
             return None;
         }
@@ -161,7 +170,7 @@ impl View for StrategiesView {
         if self.chosen.is_empty() {
             self.chosen = context.shown.strategy.to_string();
         }
-        Some(Work::Strategies(strategies(context.library, context.shown)))
+        Some(Arc::new(strategies(context.library, context.shown)))
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -169,7 +178,7 @@ impl View for StrategiesView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        if let Found::Strategies(rows) = found {
+        if let Ok(rows) = found.take() {
             (self.rows, self.complete) = (rows, true);
             self.sort();
         }

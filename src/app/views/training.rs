@@ -11,7 +11,7 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, PLAN_LATER};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Found, Work};
+use crate::app::answers::work::{Desk, Found, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::bounds::layered::CriticalBatch;
@@ -231,6 +231,13 @@ fn change_network(factor: f64, context: &Context) -> Effect {
     )
 }
 
+/// The answer to each question, by its index.
+impl ViewJob for TrainingSearch {
+    fn work(&self, desk: &Desk) {
+        self.run(&desk.evaluator(), &|index, answer| desk.tell((index, answer)));
+    }
+}
+
 impl View for TrainingView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
@@ -291,7 +298,7 @@ impl View for TrainingView {
         None
     }
 
-    fn follow(&mut self, context: &Context) -> Option<Work> {
+    fn follow(&mut self, context: &Context) -> Option<Arc<dyn ViewJob>> {
         let scenario = context.shown;
         let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
         let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
@@ -308,7 +315,7 @@ impl View for TrainingView {
             self.choose();
         }
         let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
-        Some(Work::Training(Arc::clone(&picture.search)))
+        Some(Arc::clone(&picture.search) as _)
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -316,8 +323,8 @@ impl View for TrainingView {
     }
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        let Found::Training(index, answer) = found else { return Vec::new() };
-        self.fill(index, *answer);
+        let Ok((index, answer)) = found.take() else { return Vec::new() };
+        self.fill(index, answer);
         if self.is_answered() { vec![Effect::Arrived] } else { Vec::new() }
     }
 

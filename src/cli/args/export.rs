@@ -80,9 +80,9 @@ pub enum ModuleNames {
 
 /// Tools that take plans, each by its word. Modules under Hugging Face's names have a flag of their own.
 fn targets() -> impl TypedValueParser<Value = ExportForm> {
-    let forms = ExportForm::ALL.into_iter().filter(|form| *form != ExportForm::Modules(Names::HuggingFace));
+    let forms = ExportForm::all().filter(|form| *form != ExportForm::Modules(Names::HuggingFace));
     let words = forms.map(|form| PossibleValue::new(form.name()).help(form.help()));
-    let form = |word: String| ExportForm::ALL.into_iter().find(|form| form.name() == word).ok_or("no tool");
+    let form = |word: String| ExportForm::all().find(|form| form.name() == word).ok_or("no tool");
     PossibleValuesParser::new(words).try_map(form)
 }
 

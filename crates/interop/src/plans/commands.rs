@@ -13,7 +13,7 @@ use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer, xtun
 
 /// Programs that are known by their flags.
 const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
-    [(PlanTarget::Megatron, megatron::FLAGS), (PlanTarget::Trainer, trainer::FLAGS)];
+    [(PlanTarget::MEGATRON, megatron::FLAGS), (PlanTarget::TRAINER, trainer::FLAGS)];
 
 /// Who is started by a command, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,10 +77,10 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     let (at, name) = python.clone().unwrap_or_else(|| (0, words.first().cloned().unwrap_or_default()));
     let sure = |tool, at, name: &str| Some(StartedProgram { tool, at, name: name.to_owned(), doubt: 0 });
     if let Some(at) = position(words, &torchtune::START) {
-        return sure(PlanTarget::Torchtune, at, "tune run");
+        return sure(PlanTarget::TORCHTUNE, at, "tune run");
     }
     if torchtitan::is_started(&name, words) {
-        return sure(PlanTarget::Torchtitan, at, &name);
+        return sure(PlanTarget::TORCHTITAN, at, &name);
     }
     let options = |words: &[String]| ProgramWords::of_launcher().read(words, ToolSettings::new(""));
     // It is all of a launcher's words, none of which is left aside.
@@ -88,10 +88,10 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     if let Some(begin) = position(words, &ACCELERATE).filter(|begin| *begin <= end)
         && accelerate::from_options(options(&words[begin..end])).is_some()
     {
-        return sure(PlanTarget::Accelerate, end, &name);
+        return sure(PlanTarget::ACCELERATE, end, &name);
     }
     if let Some(program) = rollout_programs::started(&name) {
-        return sure(PlanTarget::Trainer, at, program);
+        return sure(PlanTarget::TRAINER, at, program);
     }
     let by_words = || programs::start(words).map(|(program, command, at)| (program.tool, command, at));
     let of_module = || programs::start_of_module(&name, at);
@@ -106,7 +106,7 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
         return Some(StartedProgram { tool, at: end, name, doubt: 1 });
     }
     let file = own.text(CONFIG).or(words.get(at).map(String::as_str)).is_some_and(is_settings_file);
-    (file && python.is_some()).then_some(StartedProgram { tool: PlanTarget::Trainer, at, name, doubt: 2 })
+    (file && python.is_some()).then_some(StartedProgram { tool: PlanTarget::TRAINER, at, name, doubt: 2 })
 }
 
 /// The words that start Accelerate's launcher.
@@ -136,8 +136,8 @@ fn python_program(words: &[String]) -> Option<(usize, String)> {
 fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(PlanTarget, ToolSettings)> {
     let StartedProgram { tool, at, name, .. } = program;
     let (of_launcher, own) = read.words.split_at(*at);
-    match tool {
-        PlanTarget::Accelerate => {
+    match *tool {
+        PlanTarget::ACCELERATE => {
             let begin = position(of_launcher, &ACCELERATE).unwrap_or(*at);
             let options = read.settings(&of_launcher[begin..], &[], WordGrammar::Options, name);
             let mut options = accelerate::from_options(options).unwrap_or_default();
@@ -145,12 +145,12 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
                 ProgramWords { program: name, grammar: WordGrammar::Options }.read(own, ToolSettings::new(read.file));
             note_file(&mut own, name);
             if trainer::FLAGS.know(&own) || programs::names_file(&own) {
-                return vec![(PlanTarget::Accelerate, options), (PlanTarget::Trainer, own)];
+                return vec![(PlanTarget::ACCELERATE, options), (PlanTarget::TRAINER, own)];
             }
             options.fall_back(own);
-            vec![(PlanTarget::Accelerate, options)]
+            vec![(PlanTarget::ACCELERATE, options)]
         }
-        PlanTarget::Torchtune => {
+        PlanTarget::TORCHTUNE => {
             let recipe = torchtune::recipe(own);
             let own = own.get(recipe + 1..).unwrap_or_default();
             let mut settings = read.settings(&read.words[..at + recipe], own, WordGrammar::Assignments, name);
@@ -158,15 +158,15 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
                 settings.put(launcher::DEVICES, "1", "tune run without options of torchrun");
             }
             programs::note_program(&mut settings, name);
-            vec![(PlanTarget::Torchtune, settings)]
+            vec![(PlanTarget::TORCHTUNE, settings)]
         }
-        PlanTarget::Torchtitan => {
+        PlanTarget::TORCHTITAN => {
             let settings = read.settings(of_launcher, own, WordGrammar::Options, name);
             let mut settings = torchtitan::of_command(settings, read.script.variables());
             note_file(&mut settings, name);
-            vec![(PlanTarget::Torchtitan, settings)]
+            vec![(PlanTarget::TORCHTITAN, settings)]
         }
-        PlanTarget::Trainer => {
+        PlanTarget::TRAINER => {
             let assigned = programs::assigns(name) || rollout_programs::assigns(name);
             let assigns =
                 own.first().is_some_and(|word| option(word).is_none() || rollout_programs::assigns(name)) && assigned;
@@ -183,7 +183,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             } else if programs::is_started(&settings, "xtuner") {
                 settings = xtuner::of_command(settings);
             }
-            vec![(PlanTarget::Trainer, settings)]
+            vec![(PlanTarget::TRAINER, settings)]
         }
         _ => {
             let mut settings = read.settings(of_launcher, own, WordGrammar::Options, name);

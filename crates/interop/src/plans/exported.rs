@@ -54,7 +54,7 @@ pub fn export(
     let form = (target.spec().write)(&mut writer, &job);
     let PlanWriter { said, own: mut fields, elsewhere, .. } = writer;
     fields.retain(|field| notes.iter().all(|(lacked, _)| lacked != field));
-    let of_queue = (target == PlanTarget::Sbatch).then(|| job.lacks()).flatten();
+    let of_queue = (target == PlanTarget::SBATCH).then(|| job.lacks()).flatten();
     let notes: Vec<String> = notes.into_iter().map(|(_, what)| what).chain(of_queue).collect();
     let tool = format!("{} {version}", target.name());
     let predicted = summary(scenario, &mut Workspace::default())?;

@@ -29,8 +29,8 @@ pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, Too
     let (module, framework) = module(said)?;
     let of_module = |said: &mut ToolSettings, name: &str| said.take(&format!("{module}.{name}"));
     let (tool, model) = match framework.as_str() {
-        "megatron" => (PlanTarget::Megatron, "model"),
-        "torchtitan" => (PlanTarget::Torchtitan, "model.flavor"),
+        "megatron" => (PlanTarget::MEGATRON, "model"),
+        "torchtitan" => (PlanTarget::TORCHTITAN, "model.flavor"),
         other => {
             let what = format!("Primus's framework '{other}' is not read");
             let place = of_module(said, "framework").map_or_else(String::new, |setting| setting.place);
@@ -51,12 +51,12 @@ pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, Too
         }
     }
     if let Some(file) = of_module(said, "model") {
-        if tool == PlanTarget::Torchtitan {
+        if tool == PlanTarget::TORCHTITAN {
             settings.put("model.name", NAME, "model");
         }
         settings.put(model, usual(&file.text).trim_end_matches(".yaml"), "model");
     }
-    if tool == PlanTarget::Megatron {
+    if tool == PlanTarget::MEGATRON {
         programs::note_program(&mut settings, NAME);
     }
     Some(Ok((tool, settings)))

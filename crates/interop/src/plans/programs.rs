@@ -45,13 +45,13 @@ pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
     let at = words.windows(2).position(|pair| {
         OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
     })?;
-    let tool = if words[at] == "megatron" { PlanTarget::Megatron } else { PlanTarget::Trainer };
+    let tool = if words[at] == "megatron" { PlanTarget::MEGATRON } else { PlanTarget::TRAINER };
     Some((tool, words[at..at + 2].join(" "), at + 2))
 }
 
 /// The same where a module does.
 pub fn start_of_module(module: &str, at: usize) -> Option<(PlanTarget, String, usize)> {
-    (module == "axolotl.cli.train").then(|| (PlanTarget::Trainer, "axolotl train".to_owned(), at))
+    (module == "axolotl.cli.train").then(|| (PlanTarget::TRAINER, "axolotl train".to_owned(), at))
 }
 
 /// A program by its name, or by the words that start it.

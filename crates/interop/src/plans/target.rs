@@ -1,39 +1,21 @@
-//! The tools that plans are written for, and whose configurations are read. Not for what is known of them ([`super::tool`]).
+//! The names of tools that other modules ask for. All that is known of a tool is one entry of the table in
+//! [`super::tool`].
 
-/// A tool: its entry of the table.
+/// A tool that plans are written for, or whose configurations are read: its word of `export --to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanTarget {
-    /// Accelerate's YAML.
-    Accelerate,
-    /// Arguments of Hugging Face's Trainer, as YAML.
-    Trainer,
-    /// LLaMA-Factory's YAML.
-    LlamaFactory,
-    /// ms-swift's YAML.
-    Swift,
-    /// DeepSpeed's JSON.
-    DeepSpeed,
-    /// Arguments of Megatron-LM.
-    Megatron,
-    /// torchtitan's command, or the TOML of earlier versions.
-    Torchtitan,
-    /// torchtune's YAML.
-    Torchtune,
-    /// A job for Slurm.
-    Sbatch,
-}
+pub struct PlanTarget(pub(super) &'static str);
 
 impl PlanTarget {
-    /// All of them, in the order of `export --to`.
-    pub const ALL: [Self; 9] = [
-        Self::Accelerate,
-        Self::Trainer,
-        Self::LlamaFactory,
-        Self::Swift,
-        Self::DeepSpeed,
-        Self::Megatron,
-        Self::Torchtitan,
-        Self::Torchtune,
-        Self::Sbatch,
-    ];
+    pub(crate) const ACCELERATE: Self = Self("accelerate");
+    pub(crate) const TRAINER: Self = Self("hf-trainer");
+    pub(crate) const DEEPSPEED: Self = Self("deepspeed");
+    pub(crate) const MEGATRON: Self = Self("megatron");
+    pub(crate) const TORCHTITAN: Self = Self("torchtitan");
+    pub(crate) const TORCHTUNE: Self = Self("torchtune");
+    pub const SBATCH: Self = Self("sbatch");
+
+    /// Its word of `export --to`.
+    pub const fn word(self) -> &'static str {
+        self.0
+    }
 }

@@ -158,22 +158,39 @@ fn scenario(words: &[(&str, String)], library: &Library) -> Option<Scenario> {
     library.resolve(&file).ok().filter(|scenario| scenario.layout().is_ok())
 }
 
+/// A word that no entry has would stand for the first tool.
+#[test]
+fn every_tool_that_other_modules_name_is_one_of_the_table() {
+    let named = [
+        PlanTarget::ACCELERATE,
+        PlanTarget::TRAINER,
+        PlanTarget::DEEPSPEED,
+        PlanTarget::MEGATRON,
+        PlanTarget::TORCHTITAN,
+        PlanTarget::TORCHTUNE,
+        PlanTarget::SBATCH,
+    ];
+    for target in named.into_iter().chain(TARGETS.map(|(target, ..)| target)) {
+        assert_eq!(PlanTarget::all().filter(|known| *known == target).count(), 1, "{target:?}");
+    }
+}
+
 fn asked(scenario: &Scenario) -> AskedPlan<'_> {
     AskedPlan::new(scenario.checked().expect("a layout"))
 }
 
 /// What is exported for, in which version, and what else has to be said to read the file.
 const TARGETS: [(PlanTarget, Option<&str>, &[Field]); 10] = [
-    (PlanTarget::Accelerate, None, &[Field::Model, Field::MicroBatch, Field::Accumulate, Field::Sequence]),
-    (PlanTarget::Trainer, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Method]),
-    (PlanTarget::LlamaFactory, None, &[Field::Model, Field::Devices]),
-    (PlanTarget::Swift, None, &[Field::Model, Field::Devices, Field::ResponseMax]),
-    (PlanTarget::DeepSpeed, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
-    (PlanTarget::DeepSpeed, Some("0.18"), &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
-    (PlanTarget::Megatron, None, &[]),
-    (PlanTarget::Torchtitan, None, &[]),
-    (PlanTarget::Torchtitan, Some("0.2.2"), &[]),
-    (PlanTarget::Torchtune, None, &[Field::Devices]),
+    (PlanTarget::ACCELERATE, None, &[Field::Model, Field::MicroBatch, Field::Accumulate, Field::Sequence]),
+    (PlanTarget::TRAINER, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Method]),
+    (PlanTarget("llama-factory"), None, &[Field::Model, Field::Devices]),
+    (PlanTarget("ms-swift"), None, &[Field::Model, Field::Devices, Field::ResponseMax]),
+    (PlanTarget::DEEPSPEED, None, &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
+    (PlanTarget::DEEPSPEED, Some("0.18"), &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
+    (PlanTarget::MEGATRON, None, &[]),
+    (PlanTarget::TORCHTITAN, None, &[]),
+    (PlanTarget::TORCHTITAN, Some("0.2.2"), &[]),
+    (PlanTarget::TORCHTUNE, None, &[Field::Devices]),
 ];
 
 /// What a file of a run says in no way: how long it is, what it costs, what the machine might be.
@@ -230,7 +247,7 @@ fn round_trip(scenario: &Scenario, (target, version, beside): (PlanTarget, Optio
         let of_ranks = matches!(field, Field::Schedule | Field::StagesPerRank)
             && before.value(Field::Pipeline) != after.value(Field::Pipeline);
         // Megatron-LM's loss over tensor ranks is that of a part of the vocabulary each, without a word.
-        let without_a_word = field == Field::Loss && target == PlanTarget::Megatron;
+        let without_a_word = field == Field::Loss && target == PlanTarget::MEGATRON;
         if field.idle_in(&scenario.plan).is_some() || of_ranks || without_a_word {
             continue;
         }
@@ -253,7 +270,7 @@ fn round_trip(scenario: &Scenario, (target, version, beside): (PlanTarget, Optio
     }
     let of_model = |note: &String| note.contains("the model's table") || note.starts_with("model ");
     // A model that scores answers has another head than the one that the arguments say.
-    if target == PlanTarget::Megatron && !scenario.model.scores && !exported.notes.iter().any(of_model) {
+    if target == PlanTarget::MEGATRON && !scenario.model.scores && !exported.notes.iter().any(of_model) {
         assert_eq!(scenario.model.counts(), back.model.counts(), "{text}");
     }
 }
@@ -282,79 +299,79 @@ fn plans_without_a_note_are_among_them() {
     };
     for (target, version, text) in [
         (
-            PlanTarget::Accelerate,
+            PlanTarget::ACCELERATE,
             None,
             "model=llama-3.1-8b strategy=hsdp devices=64 shard=8 tp=2 cp=2 recompute=full offload=state",
         ),
-        (PlanTarget::DeepSpeed, None, "model=llama-3.1-8b strategy=zeropp devices=64 offload=all prefetch=3"),
-        (PlanTarget::DeepSpeed, Some("0.18"), "model=llama-3.1-8b strategy=mics devices=64"),
+        (PlanTarget::DEEPSPEED, None, "model=llama-3.1-8b strategy=zeropp devices=64 offload=all prefetch=3"),
+        (PlanTarget::DEEPSPEED, Some("0.18"), "model=llama-3.1-8b strategy=mics devices=64"),
         (
-            PlanTarget::Megatron,
+            PlanTarget::MEGATRON,
             None,
             "model=mixtral-8x7b strategy=zero1 shard=4 devices=64 tp=2 cp=2 pp=2 schedule=interleaved stages-per-rank=2 \
              accumulate=8 recompute=0.5 precision=fp8 offload=optimizer",
         ),
         (
-            PlanTarget::Megatron,
+            PlanTarget::MEGATRON,
             None,
             "model=mixtral-8x7b strategy=zero1 devices=64 tp=2 accumulate=8 recompute=none offload=activations",
         ),
-        (PlanTarget::Megatron, None, "model=nemotron-h-8b strategy=zero1 devices=8 tp=2 accumulate=4 recompute=0.5"),
+        (PlanTarget::MEGATRON, None, "model=nemotron-h-8b strategy=zero1 devices=8 tp=2 accumulate=4 recompute=0.5"),
         (
-            PlanTarget::Megatron,
+            PlanTarget::MEGATRON,
             None,
             "model=deepseek-v3 strategy=zero1 devices=512 pp=8 ep=64 mtp-layers=1 accumulate=64",
         ),
-        (PlanTarget::Megatron, None, "model=deepseek-v3.2 strategy=zero1 devices=512 pp=8 ep=64 accumulate=64"),
-        (PlanTarget::Megatron, None, "model=deepseek-v2-lite strategy=zero1 devices=8 ep=8 accumulate=4"),
-        (PlanTarget::Megatron, None, "model=qwen3-next-80b-a3b strategy=zero1 devices=64 ep=32 accumulate=4"),
-        (PlanTarget::Megatron, None, "model=glm-4.5-air strategy=zero1 devices=64 tp=2 ep=32 accumulate=4"),
+        (PlanTarget::MEGATRON, None, "model=deepseek-v3.2 strategy=zero1 devices=512 pp=8 ep=64 accumulate=64"),
+        (PlanTarget::MEGATRON, None, "model=deepseek-v2-lite strategy=zero1 devices=8 ep=8 accumulate=4"),
+        (PlanTarget::MEGATRON, None, "model=qwen3-next-80b-a3b strategy=zero1 devices=64 ep=32 accumulate=4"),
+        (PlanTarget::MEGATRON, None, "model=glm-4.5-air strategy=zero1 devices=64 tp=2 ep=32 accumulate=4"),
         (
-            PlanTarget::Torchtitan,
+            PlanTarget::TORCHTITAN,
             None,
             "model=llama-3.1-70b strategy=hsdp shard=8 devices=64 pp=2 schedule=breadth-first stages-per-rank=2 \
              accumulate=8 micro-batch=2 recompute=selective offload=state reshard=off",
         ),
         (
-            PlanTarget::Torchtitan,
+            PlanTarget::TORCHTITAN,
             Some("0.2.2"),
             "model=llama-3.1-8b strategy=hsdp shard=8 devices=64 tp=2 pp=2 schedule=breadth-first stages-per-rank=2 \
              accumulate=8 micro-batch=2 recompute=selective precision=fp8 offload=state reshard=off",
         ),
-        (PlanTarget::Trainer, None, "model=llama-3.1-8b strategy=ddp devices=8 train=qlora lora-rank=8 accumulate=4"),
+        (PlanTarget::TRAINER, None, "model=llama-3.1-8b strategy=ddp devices=8 train=qlora lora-rank=8 accumulate=4"),
         (
-            PlanTarget::Trainer,
+            PlanTarget::TRAINER,
             None,
             "model=llama-3.1-8b strategy=fsdp devices=8 method=dpo reference=precomputed padding=longest seq=2048 recompute=full",
         ),
         (
-            PlanTarget::LlamaFactory,
+            PlanTarget("llama-factory"),
             None,
             "model=llama-3.1-8b strategy=ddp devices=8 method=kto train=lora lora-rank=8 padding=longest seq=2048 accumulate=4",
         ),
         (
-            PlanTarget::LlamaFactory,
+            PlanTarget("llama-factory"),
             None,
             "model=llama-3.1-8b strategy=fsdp devices=8 method=orpo padding=longest seq=2048 recompute=full micro-batch=2",
         ),
         (
-            PlanTarget::Swift,
+            PlanTarget("ms-swift"),
             None,
             "model=llama-3.1-8b strategy=fsdp devices=8 method=dpo reference=resident padding=packed seq=4096 recompute=full",
         ),
         (
-            PlanTarget::Swift,
+            PlanTarget("ms-swift"),
             None,
             "model=llama-3.1-8b strategy=ddp devices=8 method=reward train=qlora padding=longest",
         ),
         (
-            PlanTarget::Torchtune,
+            PlanTarget::TORCHTUNE,
             None,
             "model=llama-3.1-8b strategy=fsdp devices=8 train=lora lora-targets=q,v accumulate=4 recompute=full \
              master-weights=none moments=bf16",
         ),
         (
-            PlanTarget::Torchtune,
+            PlanTarget::TORCHTUNE,
             None,
             "model=llama-3.1-8b strategy=hsdp shard=8 devices=64 tp=2 accumulate=4 recompute=full compile=on offload=all \
              master-weights=none moments=bf16",

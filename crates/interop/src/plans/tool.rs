@@ -19,8 +19,7 @@ use super::{accelerate, deepspeed, megatron, table, torchtitan, torchtune, train
 
 /// What is known of a tool.
 pub(crate) struct ToolSpec {
-    /// Its word of `export --to`.
-    pub word: &'static str,
+    pub target: PlanTarget,
     /// What is written, in a list of tools.
     pub about: &'static str,
     /// What is written, as the command line explains it.
@@ -61,10 +60,10 @@ fn read_trainer(settings: ToolSettings, beside: Beside, draft: &mut PlanDraft) {
     trainer::read(settings, beside.deepspeed, beside.launched, draft);
 }
 
-/// All tools, in the order of [`PlanTarget::ALL`].
-static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
+/// All tools, in the order of `export --to`.
+static TOOLS: &[ToolSpec] = &[
     ToolSpec {
-        word: "accelerate",
+        target: PlanTarget::ACCELERATE,
         about: "YAML for accelerate launch",
         help: "Accelerate: a YAML for `accelerate launch --config_file`",
         name: "accelerate",
@@ -78,7 +77,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Yaml("accelerate.yaml", accelerate::write(writer)),
     },
     ToolSpec {
-        word: "hf-trainer",
+        target: PlanTarget::TRAINER,
         about: "arguments of HF's Trainer, as YAML",
         help: "Hugging Face's Trainer: its arguments as YAML",
         name: "transformers",
@@ -88,7 +87,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Yaml("training_arguments.yaml", trainer::write(writer)),
     },
     ToolSpec {
-        word: "llama-factory",
+        target: PlanTarget("llama-factory"),
         about: "YAML for llamafactory-cli train",
         help: "LLaMA-Factory: its YAML, with the stage",
         name: "LLaMA-Factory",
@@ -98,7 +97,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Yaml("llama_factory.yaml", tuners::write_factory(writer)),
     },
     ToolSpec {
-        word: "ms-swift",
+        target: PlanTarget("ms-swift"),
         about: "YAML for swift sft or swift rlhf",
         help: "ms-swift: its YAML, with the type of `swift rlhf`",
         name: "ms-swift",
@@ -108,7 +107,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Yaml("swift.yaml", tuners::write_swift(writer)),
     },
     ToolSpec {
-        word: "deepspeed",
+        target: PlanTarget::DEEPSPEED,
         about: "DeepSpeed's JSON",
         help: "`DeepSpeed`: its JSON",
         name: "deepspeed",
@@ -122,7 +121,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Json("deepspeed.json", table::write(deepspeed::KEYS, writer)),
     },
     ToolSpec {
-        word: "megatron",
+        target: PlanTarget::MEGATRON,
         about: "a script of Megatron-LM's arguments",
         help: "Megatron-LM: its arguments, in a shell script",
         name: "Megatron-LM core",
@@ -139,7 +138,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         },
     },
     ToolSpec {
-        word: "torchtitan",
+        target: PlanTarget::TORCHTITAN,
         about: "torchtitan's command",
         help: "torchtitan: its command, or the TOML of 0.2.2",
         name: "torchtitan",
@@ -160,7 +159,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         },
     },
     ToolSpec {
-        word: "torchtune",
+        target: PlanTarget::TORCHTUNE,
         about: "YAML for tune run",
         help: "torchtune: its configuration as YAML, for `tune run`",
         name: "torchtune",
@@ -174,7 +173,7 @@ static TOOLS: [ToolSpec; PlanTarget::ALL.len()] = [
         write: |writer, _| Written::Yaml("torchtune.yaml", torchtune::write(writer)),
     },
     ToolSpec {
-        word: "sbatch",
+        target: PlanTarget::SBATCH,
         about: "a job for Slurm",
         help: "Slurm: a job that trains, or the job array of a sweep (--sweep)",
         name: "Slurm",
@@ -196,14 +195,20 @@ static RUNS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
 });
 
 impl PlanTarget {
+    /// All of them, in the order of `export --to`.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> {
+        TOOLS.iter().map(|tool| tool.target)
+    }
+
     /// Those whose files are read: they start training.
     pub(crate) fn launchers() -> impl DoubleEndedIterator<Item = Self> {
-        Self::ALL.into_iter().filter(|tool| tool.spec().reads.is_some())
+        Self::all().filter(|tool| tool.spec().reads.is_some())
     }
 
     /// What is known of it.
     pub(crate) fn spec(self) -> &'static ToolSpec {
-        &TOOLS[self as usize]
+        // Every target is one of the table's, which a test holds.
+        TOOLS.iter().find(|tool| tool.target == self).unwrap_or(&TOOLS[0])
     }
 
     /// The tool whose settings these are, if a file of them tells. The Trainer is asked before Accelerate, since its

@@ -38,7 +38,7 @@ fn plan(presets: u64, seed: u64) -> Scenario {
 
 /// What the exporter does with a plan: `None` where it refuses it, else what it says that it does not do as planned.
 fn exported(launcher: &Launcher, scenario: &Scenario) -> Option<Vec<String>> {
-    let form = ExportForm::ALL.into_iter().find(|form| form.name() == launcher.word()).expect("a form");
+    let form = ExportForm::all().find(|form| form.name() == launcher.word()).expect("a form");
     match form.files(None, scenario, &JobWishes::default()).ok()? {
         ExportedFiles::Texts(_, notes) => Some(notes),
         ExportedFiles::Traces(_) => None,

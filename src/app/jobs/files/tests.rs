@@ -128,11 +128,11 @@ fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
     assert!(app.notice.as_ref().unwrap().contains("still reading /tmp/one.json"), "{:?}", app.notice);
     assert_eq!(press(&mut app, "<esc>"), [Command::StopTransfer]);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
-    let late = Box::new(JobReport::Said("cannot be".to_owned()));
-    assert_eq!(app.receive(JobReport::Transferred { number: 1, report: late.clone() }), []);
+    let late = || Box::new(JobReport::Said("cannot be".to_owned()));
+    assert_eq!(app.receive(JobReport::Transferred { number: 1, report: late() }), []);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
     assert!(matches!(app.paste("/tmp/two.json")[..], [Command::Transfer { number: 2, .. }]));
-    app.receive(JobReport::Transferred { number: 2, report: late });
+    app.receive(JobReport::Transferred { number: 2, report: late() });
     assert_eq!(app.status().as_deref(), Some("cannot be"));
 }
 

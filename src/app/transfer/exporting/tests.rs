@@ -30,7 +30,7 @@ fn question(form: ExportForm, folder: &Path) -> ExportQuestion {
 #[test]
 fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
     let directory = tempfile::tempdir().unwrap();
-    for (place, form) in ExportForm::ALL.into_iter().enumerate() {
+    for (place, form) in ExportForm::all().enumerate() {
         let folder = directory.path().join(place.to_string()).join("new");
         let mut question = question(form, &folder);
         let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("{form:?}") };
@@ -117,7 +117,7 @@ fn the_nearest_plan_is_offered_and_written_with_one_key() {
 #[test]
 fn a_job_asks_for_the_time_of_its_training() {
     let directory = tempfile::tempdir().unwrap();
-    let mut question = question(ExportForm::Plan(PlanTarget::Sbatch), directory.path());
+    let mut question = question(ExportForm::Plan(PlanTarget::SBATCH), directory.path());
     question.time = Some(Seconds::new(90_000.0));
     let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("not written") };
     let text = std::fs::read_to_string(&files[0]).unwrap();

@@ -1,12 +1,19 @@
 //! The question of the view: the objective, and the fields that the search may change.
 
+use std::mem;
+
 use crate::app::action::{Action, Facet};
+use crate::app::answers::recipe::recipe_plan;
+use crate::app::answers::work::{Desk, Teller, ViewJob};
 use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
-use shardscope_engine::search::plans::{Allowed, Launchers, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
+use shardscope_engine::search::planner;
+use shardscope_engine::search::plans::{
+    Allowed, Launchers, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchSpace,
+};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
 use shardscope_interop::runs_in;
 use shardscope_library::command;
@@ -242,5 +249,28 @@ impl PlanQuestion {
         let fewer = (1..=self.doublings).rev().map(|power| own >> power).filter(|fewer| *fewer > 0);
         let more = (0..=self.doublings).filter_map(|power| own.checked_mul(1 << power));
         Axis { field, values: fewer.chain(more).map(Value::from).collect() }
+    }
+}
+
+/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
+/// proven, then of what a vendor's recipe would come to, and last of all that was found. Where nothing fits, plans that
+/// offload are searched too.
+impl ViewJob for PlanSearch {
+    fn work(&self, desk: &Desk) {
+        let (mut teller, mut is_empty) = (Teller::new(desk), true);
+        let mut tell = |so_far: &PlanSearchAnswer| {
+            let first = mem::replace(&mut is_empty, so_far.plans.is_empty()) && !so_far.plans.is_empty();
+            teller.so_far(so_far, first || so_far.exact);
+        };
+        let evaluator = desk.evaluator();
+        let mut answer = planner::best_plans(self, &evaluator, &mut tell);
+        if answer.plans.is_empty() && answer.exact {
+            answer = self.run_offloading(&evaluator, &mut tell).unwrap_or(answer);
+        }
+        // A plan that the search has simulated is never refused.
+        if let Ok(Some(recipe)) = recipe_plan(self, &answer, &evaluator) {
+            desk.tell(recipe);
+        }
+        teller.end(answer);
     }
 }

@@ -1,12 +1,13 @@
 //! What is asked, the live table, its order, taking, pinning and ranges.
 
 use crate::app::action::{Action, Command, JobReport};
-use crate::app::answers::work::{Desk, Found, Work};
-use crate::app::tests::{H100, explorer_on, press};
+use crate::app::answers::work::{Desk, Found, SoFar, ViewJob};
+use crate::app::tests::{H100, explorer_on, press, question};
 use crate::app::{App, Panel};
 use shardscope_engine::plan::{Recompute, Size};
 use shardscope_engine::scenario::Field;
-use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearchAnswer};
+use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearch, PlanSearchAnswer};
+use shardscope_report::figures::RecipePlan;
 
 use super::{PlanColumn, PlanQuestion, SPEC};
 
@@ -23,9 +24,12 @@ fn explorer() -> App {
         EvaluatedPlan::new(scenario, summary).expect("a plan that can be laid out")
     };
     let plans = (0..3).map(found).collect();
-    let answer = Box::new(PlanSearchAnswer { plans, exact: true, ..PlanSearchAnswer::default() });
+    let answer = PlanSearchAnswer { plans, exact: true, ..PlanSearchAnswer::default() };
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::BestPlans(answer, true, std::time::Duration::ZERO) });
+    app.receive(JobReport::Found {
+        generation,
+        found: Found::new(SoFar { answer, complete: true, elapsed: std::time::Duration::ZERO }),
+    });
     app
 }
 
@@ -80,7 +84,9 @@ fn keys_change_the_question_and_the_search_begins_anew() {
     let mut app = explorer();
     let Size::Nodes(nodes) = app.scenario.plan.size else { panic!("a size in nodes") };
     let commands = app.update(crate::app::action::Action::Filter(crate::app::action::Facet::Devices));
-    let [Command::Work { work: Work::BestPlans(search), .. }] = &commands[..] else { panic!("{commands:?}") };
+    let [search] = &commands.iter().filter_map(question::<PlanSearch>).collect::<Vec<_>>()[..] else {
+        panic!("{commands:?}")
+    };
     assert!(!search.front.is_empty(), "several sizes have a front");
     assert!(nodes >= 1 && !app.views.best.is_complete() && app.views.best.plans().is_empty());
     press(&mut app, "+");
@@ -194,17 +200,20 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
     let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
-    Work::BestPlans(std::sync::Arc::new(search)).run(desk);
+    search.work(&desk);
     let mut told = told.into_inner().expect("a lock");
-    let Some(Found::BestPlans(all, true, _)) = told.pop() else { panic!("no end: {told:?}") };
-    let Some(Found::BestPlans(whole, false, _)) = told.pop() else { panic!("nothing before the end: {told:?}") };
+    let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");
+    assert!(all.complete);
+    let whole: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("plans before the end");
+    assert!(!whole.complete);
+    let whole = whole.answer;
     let by_operator = |found: &EvaluatedPlan| !found.scenario.plan.operators.is_empty();
     assert!(whole.exact && !whole.plans.iter().any(by_operator));
-    let (placed, best) = (all.plans[0].clone(), &whole.plans[0]);
+    let (placed, best) = (all.answer.plans[0].clone(), &whole.plans[0]);
     assert!(by_operator(&placed) && placed.summary.tokens_per_s() > 1.001 * best.summary.tokens_per_s());
-    assert_eq!(all.plans[1].summary, best.summary);
+    assert_eq!(all.answer.plans[1].summary, best.summary);
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::BestPlans(all, true, std::time::Duration::ZERO) });
+    app.receive(JobReport::Found { generation, found: Found::new(all) });
     press(&mut app, "g<ret>");
     assert_eq!(app.scenario.plan.operators, placed.scenario.plan.operators);
     assert!(app.notice.as_ref().is_some_and(|said| said.contains("by operator")), "{:?}", app.notice);
@@ -226,20 +235,17 @@ fn what_a_vendor_s_recipe_comes_to_stands_beside_the_plans() {
         (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
-    Work::BestPlans(std::sync::Arc::new(search)).run(Desk {
-        pool: &pool,
-        cancel: &cancel,
-        pause: std::time::Duration::ZERO,
-        tell: &tell,
-    });
+    let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    search.work(&desk);
     let mut told = told.into_inner().expect("a lock");
-    let Some(Found::BestPlans(all, true, _)) = told.pop() else { panic!("no end: {told:?}") };
-    let Some(Found::ByRecipe(recipe)) = told.pop() else { panic!("no recipe: {told:?}") };
-    assert_eq!([all.plans[0].scenario.plan.experts.ranks, recipe.found.scenario.plan.experts.ranks], [1, 8]);
-    assert!(recipe.found.summary.tokens_per_s() <= all.plans[0].summary.tokens_per_s());
+    let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");
+    assert!(all.complete);
+    let recipe: RecipePlan = told.pop().and_then(|found| found.take().ok()).expect("a recipe");
+    assert_eq!([all.answer.plans[0].scenario.plan.experts.ranks, recipe.found.scenario.plan.experts.ranks], [1, 8]);
+    assert!(recipe.found.summary.tokens_per_s() <= all.answer.plans[0].summary.tokens_per_s());
     assert!(recipe.why.starts_with("it is ") && recipe.why.contains("slower: "), "{}", recipe.why);
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::ByRecipe(recipe) });
+    app.receive(JobReport::Found { generation, found: Found::new(recipe) });
     assert!(app.views.best.recipe().is_some());
     press(&mut app, "o");
     assert!(app.views.best.recipe().is_none(), "of another question");

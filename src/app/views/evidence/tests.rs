@@ -4,7 +4,7 @@ use super::*;
 use crate::app::App;
 use crate::app::action::Command;
 use crate::app::action::JobReport;
-use crate::app::tests::{explained, explorer, figures, press, start};
+use crate::app::tests::{explained, explorer, figures, press, question, start};
 use crate::app::views;
 use shardscope_evidence::measured;
 use shardscope_report::figures::Figure;
@@ -125,11 +125,12 @@ fn the_other_figure_and_the_ratio_are_a_key_away() {
 fn the_programs_own_rows_are_read_behind_the_screen() {
     let mut app = explorer();
     let commands = app.update(Action::View(views::evidence::SPEC.id));
-    let [Command::Work { generation, work: Work::Evidence(tables) }] = &commands[..] else { panic!("{commands:?}") };
+    let [Command::Work { generation, .. }] = &commands[..] else { panic!("{commands:?}") };
+    let tables: &Tables = question(&commands[0]).expect("tables");
     assert!(app.is_waiting() && tables.files.is_empty());
     assert_eq!(press(&mut app, "ldtnmr<ret>"), [], "no key needs what is not there yet");
     let empty = ComparedRuns { validation: measured::validate(&[], |_| Vec::new()), runs: BTreeMap::new() };
-    app.receive(JobReport::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
+    app.receive(JobReport::Found { generation: *generation, found: Found::new(empty) });
     assert!(!app.is_waiting());
     assert_eq!(app.update(Action::View(views::evidence::SPEC.id)), []);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::action::Command;
-use crate::app::tests::{explained, explorer, press, press_obeying};
+use crate::app::tests::{explained, explorer, press, press_obeying, question_of};
 use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::search::Cell;
 use shardscope_report::figures::Figure;
@@ -22,7 +22,7 @@ fn filled() -> HardwareView {
         (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
         (index, Cell::Possible { summary, choice: shardscope_engine::search::Tuned::from(&app.scenario) })
     };
-    hardware.receive(Found::Hardware((0..49).map(cell).collect()), &app.context());
+    hardware.receive(Found::new((0..49).map(cell).collect::<Vec<_>>()), &app.context());
     hardware
 }
 
@@ -80,7 +80,8 @@ fn another_scenario_is_asked_about_and_the_picture_stays() {
     let mut scenario = app.scenario.clone();
     scenario.plan.sequence *= 2;
     let context = Context { shown: &scenario, ..app.context() };
-    assert!(matches!(hardware.follow(&context), Some(Work::Hardware(_, 24))), "from the current hardware on");
+    let job = hardware.follow(&context).expect("a map");
+    assert_eq!(question_of::<HardwareFill>(&*job).map(|fill| fill.from), Some(24), "from the current hardware on");
     let map = hardware.map.as_ref().unwrap();
     assert!(!map.is_complete() && map.cell(0).is_some());
 }

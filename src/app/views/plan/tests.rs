@@ -4,7 +4,7 @@ use super::*;
 use crate::app::App;
 use crate::app::action::Command;
 use crate::app::action::JobReport;
-use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
+use crate::app::tests::{explained, explorer_on, figures, press_obeying, question, question_of, value};
 use crate::app::views;
 use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::plan::{Extent, Extents, Operator, Placement, Recompute};
@@ -51,11 +51,12 @@ fn planned(curve: &MemoryCurve, place: usize) -> PlanAnswer {
 fn filled(text: &str) -> App {
     let mut app = explorer_on(text);
     let commands = press(&mut app, "P");
-    let [Command::Work { generation, work: Work::Plan(curve, _) }] = &commands[..] else { panic!("{commands:?}") };
+    let [Command::Work { generation, .. }] = &commands[..] else { panic!("{commands:?}") };
+    let CurveFill { curve, .. } = question(&commands[0]).expect("a curve");
     assert!(app.is_waiting());
     for place in 0..curve.limits.len() {
         let planned = if place == 0 { PlanAnswer::default() } else { planned(curve, place) };
-        let found = Found::Plan(place, Box::new(planned));
+        let found = Found::new((place, planned));
         app.receive(JobReport::Found { generation: *generation, found });
     }
     assert_eq!((app.view, app.is_waiting()), (views::plan::SPEC.id, false));
@@ -129,7 +130,7 @@ fn a_plan_beyond_the_limit_brings_it_along() {
 fn m_asks_for_the_time_of_a_step_instead() {
     let mut app = filled(SLOW);
     let commands = press(&mut app, "m");
-    let [Command::Work { work: Work::Plan(curve, _), .. }] = &commands[..] else { panic!("{commands:?}") };
+    let CurveFill { curve, .. } = commands.iter().find_map(question).expect("a curve");
     assert_eq!(curve.request.objective, PlannerObjective::StepTime);
     assert_eq!(press(&mut app, "m").len(), 1);
     assert_eq!(app.views.plan.objective(), PlannerObjective::Throughput);
@@ -155,7 +156,9 @@ fn an_edit_searches_again_and_keeps_the_picture() {
     let (mut planning, context) = (app.views.plan.clone(), app.context());
     assert!(planning.follow(&context).is_none(), "the same is not searched again");
     let context = Context { shown: &longer, ..context };
-    assert!(matches!(planning.follow(&context), Some(Work::Plan(curve, 11)) if curve.request.scenario == longer));
+    let job = planning.follow(&context).expect("a curve");
+    let CurveFill { curve, from } = question_of(&*job).expect("a curve");
+    assert!(*from == 11 && curve.request.scenario == longer);
     assert!(planning.is_waiting(&context) && planning.chosen().is_some());
     assert!(!planning.picture.as_ref().unwrap().is_fresh(11));
 }
@@ -183,8 +186,8 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     assert!(waits(&app));
     let curve = Arc::clone(&app.views.plan.picture.as_ref().unwrap().curve);
-    app.take_found(Found::Plan(3, Box::new(planned(&curve, 3))));
+    app.take_found(Found::new((3_usize, planned(&curve, 3))));
     assert!(waits(&app), "that was another limit");
-    app.take_found(Found::Plan(app.views.plan.place(), Box::new(planned(&curve, 11))));
+    app.take_found(Found::new((app.views.plan.place(), planned(&curve, 11))));
     assert_eq!(app.notice, None);
 }

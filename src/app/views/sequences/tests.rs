@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::action::{Action, Command, JobReport};
-use crate::app::answers::work::Found;
+use crate::app::answers::work::{Found, SoFar};
 use crate::app::tests::{H100, explorer_on, press};
 use shardscope_engine::plan::Recompute;
 use shardscope_engine::scenario::Field;
@@ -27,7 +27,10 @@ fn explorer() -> App {
     };
     let answer = SequenceAnswer { lengths: (0..3).map(length).collect(), exact: true, ..SequenceAnswer::default() };
     let generation = app.work;
-    app.receive(JobReport::Found { generation, found: Found::Lengths(Box::new(answer), true, Duration::ZERO) });
+    app.receive(JobReport::Found {
+        generation,
+        found: Found::new(SoFar { answer, complete: true, elapsed: Duration::ZERO }),
+    });
     app
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::app::App;
 use crate::app::action::Command;
-use crate::app::tests::{explorer, figures, press_obeying};
+use crate::app::tests::{explorer, figures, press_obeying, question};
 use crate::app::views;
 use shardscope_engine::plan::Offload;
 use shardscope_engine::search::training::TrainingChoice;
@@ -186,20 +186,20 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     press(&mut app, "<ret>");
     let found = answer(&app, 0, None);
-    app.take_found(Found::Training(0, Box::new(found)));
+    app.take_found(Found::new((0, found)));
     assert!(waits(&app), "nothing fits on the fewest devices, more may do");
     let found = answer(&app, place, 1.0);
-    app.take_found(Found::Training(place, Box::new(found.clone())));
+    app.take_found(Found::new((place, found.clone())));
     assert_eq!(app.notice, None);
     app.tell("exporting".to_owned());
-    app.take_found(Found::Training(place, Box::new(found)));
+    app.take_found(Found::new((place, found)));
     assert_eq!(app.notice.as_deref(), Some("exporting"));
 }
 
 /// A search is stopped as soon as nobody waits for it, and begun again when somebody does.
 #[test]
 fn a_search_stops_with_its_view_and_its_question() {
-    let is_search = |command: &Command| matches!(command, Command::Work { work: Work::Training(_), .. });
+    let is_search = |command: &Command| question::<TrainingSearch>(command).is_some();
     let searches = |commands: &[Command]| commands.iter().any(is_search);
     let unasked = |app: &mut App, keys: &str| press_obeying(app, keys, |command| !is_search(command));
     for leave in ["<esc>", "M", "L"] {

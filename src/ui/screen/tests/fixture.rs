@@ -5,8 +5,8 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Facet, JobReport};
-use crate::app::answers::work::{Found, Work};
-use crate::app::tests::{FRONTIER, start};
+use crate::app::answers::work::{Found, SoFar};
+use crate::app::tests::{FRONTIER, question, start};
 use crate::app::{App, Panel};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::evaluate::{

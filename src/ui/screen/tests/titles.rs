@@ -75,8 +75,8 @@ fn how_far_a_search_is_is_said_at_every_answer() {
         let row = title(&app, "Training time");
         assert!(row.contains(", last possible scenario ") && row.contains(&format!(" {index}/{all} ")), "{row}");
         app.shown = shown;
-        let answer = Box::new(TrainingAnswer { best: None, needs: None, plans: 0, simulated: 0 });
-        app.receive(JobReport::Found { generation, found: Found::Training(index, answer) });
+        let answer = TrainingAnswer { best: None, needs: None, plans: 0, simulated: 0 };
+        app.receive(JobReport::Found { generation, found: Found::new((index, answer)) });
     }
     assert_eq!(short, all - 10);
     let row = title(&app, "Training time");

@@ -63,7 +63,7 @@ pub(super) const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTa
 pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     // src/transformers/training_args.py of huggingface/transformers 5.24.
     name: "the Trainer",
-    tool: PlanTarget::Trainer,
+    tool: PlanTarget::TRAINER,
     commands: &[],
     keys: &[],
     names: &[],
@@ -90,7 +90,7 @@ pub(in super::super) const OTHER: KnownProgram = KnownProgram { name: "TRL", def
 /// torchtune's recipes: `recipes/full_finetune_distributed.py` of pytorch/torchtune 0.7.
 pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
     name: "torchtune",
-    tool: PlanTarget::Torchtune,
+    tool: PlanTarget::TORCHTUNE,
     defaults: &[(Field::Accumulate, Value::Count(1)), (Field::Recompute, Value::Recompute(Recompute::None))],
     adapters: (8, LoraTargets::NONE),
     ..TRAINER
@@ -98,13 +98,13 @@ pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
 
 /// A script of Megatron-LM's own: megatron/training/arguments.py of core 0.16.
 pub(in super::super) const MEGATRON: KnownProgram =
-    KnownProgram { name: "Megatron-LM", tool: PlanTarget::Megatron, names_model: false, defaults: &[], ..TRAINER };
+    KnownProgram { name: "Megatron-LM", tool: PlanTarget::MEGATRON, names_model: false, defaults: &[], ..TRAINER };
 
 pub(super) const PROGRAMS: &[KnownProgram] = &[
     // src/llamafactory/train/mca of hiyouga/LLaMA-Factory 0.9: arguments of the Trainer and of Megatron-LM in one file.
     KnownProgram {
         name: "LLaMA-Factory on Megatron",
-        tool: PlanTarget::Megatron,
+        tool: PlanTarget::MEGATRON,
         keys: &[],
         names: &[
             ("cutoff_len", "seq_length"),
@@ -148,7 +148,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     // its models.
     KnownProgram {
         name: "Primus",
-        tool: PlanTarget::Megatron,
+        tool: PlanTarget::MEGATRON,
         names_model: true,
         settings: &[
             ("bf16", "true"),
@@ -165,7 +165,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     // swift/megatron/arguments/megatron_args.py of modelscope/ms-swift 4, whose precision is that of the model.
     KnownProgram {
         name: "Megatron-SWIFT",
-        tool: PlanTarget::Megatron,
+        tool: PlanTarget::MEGATRON,
         commands: &[&["megatron", "sft"], &["megatron", "pt"], &["megatron", "rlhf"]],
         names: &[("max_length", "seq_length")],
         names_model: true,

@@ -239,21 +239,14 @@ impl ValidateReport<'_> {
     }
 }
 
-/// Scores as JSON; without rows the figures are `null`.
+/// Scores as JSON; without rows only the counts are no `null`.
 pub(super) fn scored(scores: Option<Scores>) -> Value {
-    let skill = scores.map(|scores| scores.skill());
-    let Scores { rows, groups, .. } = scores.unwrap_or_default();
-    let figure = |read: fn(&Scores) -> f64| scores.as_ref().map(read);
-    json!({
-        "rows": rows,
-        "groups": groups,
-        "mean": figure(|scores| scores.mean),
-        "median": figure(|scores| scores.median),
-        "p90": figure(|scores| scores.p90),
-        "bias": figure(|scores| scores.bias),
-        "null_mean": figure(|scores| scores.null_mean),
-        "skill": skill,
-    })
+    let (mut table, mut cells) = (scores_table(""), line("", &scores.unwrap_or_default()));
+    if scores.is_none() {
+        cells[3..].fill(TableCell::default());
+    }
+    table.push(cells);
+    table.objects().pop().unwrap_or_default()
 }
 
 /// The rows that have no prediction, as JSON has them.
@@ -277,8 +270,9 @@ pub(super) fn skipped(skipped: &[Skipped]) -> String {
 
 /// A table of scores without rows.
 pub(super) fn scores_table(title: &str) -> Table {
-    let names = [title, "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
-    Table::headed(names)
+    let figures = ["mean", "median", "p90", "bias"].map(|name| (name, name));
+    let counts = [("", title), ("rows", "rows"), ("groups", "groups")];
+    Table::new(counts.into_iter().chain(figures).chain([("null_mean", "null"), ("skill", "skill")]))
 }
 
 pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
@@ -288,7 +282,7 @@ pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
     cells.extend([
         TableCell::change(bias),
         TableCell::percent(null_mean),
-        TableCell::word(format!("{:.1}", scores.skill())),
+        TableCell::new(format!("{:.1}", scores.skill()), scores.skill()),
     ]);
     cells
 }
