@@ -76,6 +76,28 @@ fn verl_counts_prompts() {
     // Without them nothing is computed again on Megatron Core.
     assert_contains(&megatron.stdout, &["entropy = true"]);
     assert!(!megatron.stdout.contains("recompute = \"full\""), "{}", megatron.stdout);
+    // A file of defaults by its name chooses the engine; another one says more than the command.
+    let named =
+        on_megatron.replace("actor_rollout_ref.actor.strategy=megatron", "--config-name='ppo_megatron_trainer.yaml'");
+    assert_contains(&read("run.sh", &named, "").stdout, &["strategy = \"zero1\"", "entropy = true"]);
+    let more = read("run.sh", &with("--config-path=\"$P\" --config-name='gsm8k_multiturn_grpo'"), "");
+    assert_contains(&more.stdout, &["[[unknown]]", "key = \"config_name\""]);
+    // The older name counts all devices: 32 over 16 of them are 2.
+    let all = script.replace("ppo_micro_batch_size_per_gpu=2", "ppo_micro_batch_size=32");
+    assert_contains(&read("run.sh", &all, "").stdout, &["micro_batch = 2"]);
+    // Weights alone on the host is less than a plan can say.
+    let weights = read("run.sh", &script.replace("optimizer_offload=True", "optimizer_offload=False"), "");
+    assert_contains(
+        &weights.stdout,
+        &["trainer_offload = \"none\"", "key = \"actor_rollout_ref.actor.fsdp_config.param_offload\""],
+    );
+    let formats = "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype=bf16 \
+                   actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype=fp32 \
+                   actor_rollout_ref.actor.fsdp_config.mixed_precision.buffer_dtype=fp32";
+    let run = read("run.sh", &with(formats), "");
+    assert!(run.code == Some(0) && !run.stdout.contains("[[unknown]]"), "{}{}", run.stdout, run.stderr);
+    let outside = read("run.sh", &script.replace("trainer.nnodes=2", "trainer.nnodes=$N"), "");
+    assert_contains(&outside.stderr, &["'$N' is set outside the file; say it with --devices"]);
     let other = read("run.sh", &script.replace("trainer.nnodes=2", "trainer.nnodes=2 model_engine=veomni"), "");
     assert_contains(&other.stderr, &["choose dp or megatron"]);
     // Weights kept in 16 bits, shards over a node, and a state that FSDP2 keeps on the host.

@@ -62,13 +62,14 @@ pub fn model(text: &str, families: &Families, options: ImportOptions<'_>) -> Res
     let (object, inside) = inner(&outer)?;
     refusals::whole(object)?;
     let family = family(object, families, options.like, inside)?;
-    let mut keys = Keys::new(object, inside, &mut report);
+    let mut keys = Keys::new(object, &outer, inside, &mut report);
     let model = shape::model(&mut keys, family, options)?;
     refusals::unread(&keys, family)?;
     if options.like.is_some() {
         refusals::of_another(&keys, family, families)?;
     }
     refusals::activation(&keys, family)?;
+    shape::note_head(&mut keys, &outer);
     ignored::note(&mut keys, families);
     if !inside.is_empty() {
         ignored::note_around(&outer, families, &mut report);

@@ -37,6 +37,7 @@ fn words_of_axolotl() {
     let read = |more: &str| imported(&[("a.yml", &axolotl(more))], &format!("{ON_H100} --strict")).stdout;
     assert_contains(&read("bfloat16: true\noptimizer: muon\n"), &["precision = \"bf16\"", "optimizer = \"muon\""]);
     assert_contains(&read("float16: true\n"), &["precision = \"fp16\""]);
+    assert_contains(&read("bf16: false\nfp16: false\nfloat16: true\n"), &["precision = \"fp16\""]);
     let scored =
         read("bf16: true\nreward_model: true\nnum_labels: 1\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n");
     assert_contains(&scored, &["method = \"reward\"", "train = \"lora\""]);
@@ -251,4 +252,52 @@ fn biases_that_a_class_has_may_be_said() {
     let run = super::with(&[("config.json", config)]).run("import model config.json");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_contains(&run.stdout, &["qkv = true"]);
+}
+
+/// What public examples showed to be read as something else, or refused though a plan can say it.
+#[test]
+fn what_public_examples_taught() {
+    // swift/megatron/arguments/megatron_args.py: experts have one tensor rank of their own, where Megatron-LM gives them all.
+    let script = "NPROC_PER_NODE=8 megatron sft --model m --dataset d --tensor_model_parallel_size 2 --max_length 4096 \
+                  --expert_model_parallel_size 8 --recompute_granularity full --recompute_method uniform \
+                  --recompute_num_layers 1 --tuner_type full";
+    let on_h100 = "--hardware h100-80gb-dgx --strict";
+    let run = imported(&[("run.sh", script)], &format!("--model qwen3-30b-a3b {on_h100}"));
+    assert_contains(&run.stdout, &["experts = 8", "expert_tensor = 1", "tensor = 2", "devices = 8"]);
+    let dense = script.replace("--expert_model_parallel_size 8 ", "");
+    let run = imported(&[("run.sh", &dense)], &format!("--model llama-3.1-8b {on_h100}"));
+    assert!(!run.stdout.contains("expert_tensor"), "{}", run.stdout);
+    // An engine that answers and a benchmark's offline mode train nothing.
+    let serves = "torchrun --nproc_per_node 8 -m examples.inference.launch_inference_server --micro-batch-size 1 --seq-length 512";
+    assert_contains(&refused(&[("run.sh", serves)], ON_H100), &["'inference' is what the program does by its name"]);
+    // PiSSA begins adapters otherwise, in the sizes of LoRA (`init_lora_weights` of PEFT).
+    let pissa = "model_name_or_path: m\nstage: sft\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\npissa_init: true\n\
+                 pissa_iter: 16\npissa_convert: true\nper_device_train_batch_size: 1\nbf16: true\n";
+    let run = imported(&[("a.yaml", pissa)], &format!("{ON_H100} --strict"));
+    assert_contains(&run.stdout, &["train = \"lora\"", "lora_rank = 8"]);
+    // A function of Python says what a configuration of torchtitan has; those that are known say it themselves.
+    let titan = "NGPU=8 MODULE=llama3 CONFIG=llama3_debugmodel ./run_train.sh --training.seq_len 4096";
+    let run = imported(&[("run.sh", titan)], ON_H100);
+    assert_contains(&run.stdout, &["[[unknown]]", "value = \"llama3_debugmodel\""]);
+    // What reads pictures is named as what is left out.
+    let sees = axolotl("bf16: true\nprocessor_type: AutoProcessor\n");
+    let run = imported(&[("a.yml", &sees)], &format!("{ON_H100} --strict"));
+    assert_contains(&run.stderr, &["processor_type: the part that reads pictures"]);
+    let bridge = "train:\n  train_iters: 20\n  micro_batch_size: 1\nmodel:\n  seq_length: 4096\n";
+    assert_contains(&refused(&[("a.yaml", bridge)], ON_H100), &["a configuration of Megatron-Bridge"]);
+}
+
+/// ms-swift's GRPO: its prompts' limit and the longest answer, where the engine's limit is no shorter, and words of the loss.
+#[test]
+fn answers_of_ms_swift_by_its_examples() {
+    let script = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model m --dataset d --use_vllm true --vllm_mode colocate \
+                  --max_length 256 --max_completion_length 128 --num_generations 8 --per_device_train_batch_size 1 \
+                  --gradient_accumulation_steps 8 --torch_dtype bfloat16 --tuner_type full --deepspeed zero2 \
+                  --kl_in_reward true --overlong_filter true --dynamic_sample false --tau_pos 1 --check_model false";
+    let read = |limit: &str| {
+        let script = format!("{script} --vllm_max_model_len {limit}");
+        imported(&[("run.sh", &script)], "--model llama-3.1-8b --hardware h100-80gb-dgx --strict").stdout
+    };
+    assert_contains(&read("1024"), &["sequence = 384"]);
+    assert_contains(&read("320"), &["sequence = 320"]);
 }

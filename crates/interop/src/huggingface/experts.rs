@@ -38,7 +38,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::None => None,
         ExpertRule::All => Some(all(keys)?),
         ExpertRule::Qwen { shared } => Some(qwen(keys, shared, model.layers)?),
-        ExpertRule::DeepSeek(dense) => deepseek(keys, dense)?,
+        ExpertRule::DeepSeek(dense) => deepseek(keys, dense, model.layers)?,
         ExpertRule::Llama4 => Some(llama4(keys, model.layers)?),
         ExpertRule::Nemotron => nemotron(keys, model.pattern.as_ref())?,
         ExpertRule::Gemma4 => gemma4(keys)?,
@@ -161,7 +161,7 @@ fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) 
     })
 }
 
-fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> {
+fn deepseek(keys: &mut Keys<'_>, usual: u32, layers: u32) -> Result<Option<Widths>, Problem> {
     if keys.is_null("n_routed_experts") {
         return Ok(None);
     }
@@ -175,13 +175,25 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> 
     } else {
         Some(keys.needed("shared experts", &SHARED)?)
     };
-    let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
-    if said.is_none() {
-        keys.assume("experts.dense_layers", usual, "first_k_dense_replace");
-    }
+    let (dense_layers, every) = match keys.list("mlp_layer_types")? {
+        // The list goes before the count of the first layers, as in the classes that have it.
+        Some(types) => {
+            keys.skip(&["first_k_dense_replace"]);
+            let has = |layer: u32| types.get(layer as usize).is_some_and(|kind| kind == "sparse");
+            let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
+            pattern(keys, &with, "mlp_layer_types")
+        }
+        None => {
+            let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
+            if said.is_none() {
+                keys.assume("experts.dense_layers", usual, "first_k_dense_replace");
+            }
+            (said.unwrap_or(usual), 1)
+        }
+    };
     let shared = shared.filter(|count| *count > 0).map(|count| count.saturating_mul(expert));
     let dense = keys.needed("ffn_hidden", &["intermediate_size"])?;
-    Ok(Some(Widths { expert, dense, shared, dense_layers: said.unwrap_or(usual), every: 1 }))
+    Ok(Some(Widths { expert, dense, shared, dense_layers, every }))
 }
 
 /// The last of every so many layers has experts, or those that are listed do.

@@ -15,6 +15,8 @@ const MOST: u64 = 1 << 24;
 /// A configuration being read.
 pub(super) struct Keys<'a> {
     pub object: &'a Map<String, Value>,
+    /// The configuration around it, or itself.
+    outer: &'a Map<String, Value>,
     /// What stands before a key's name in messages: `text_config.`.
     pub inside: &'static str,
     pub report: &'a mut ImportReport,
@@ -22,8 +24,13 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(object: &'a Map<String, Value>, inside: &'static str, report: &'a mut ImportReport) -> Self {
-        Self { object, inside, report, read: BTreeSet::from(["model_type".to_owned()]) }
+    pub fn new(
+        object: &'a Map<String, Value>,
+        outer: &'a Map<String, Value>,
+        inside: &'static str,
+        report: &'a mut ImportReport,
+    ) -> Self {
+        Self { object, outer, inside, report, read: BTreeSet::from(["model_type".to_owned()]) }
     }
 
     /// A value that is there; null counts as absent.
@@ -114,11 +121,25 @@ impl<'a> Keys<'a> {
     /// A switch.
     pub fn switch(&mut self, field: &str, name: &str) -> Result<Option<bool>, Problem> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let on = value.as_bool();
-        let on = on.ok_or_else(|| self.error(name, format!("is {}", shown(value)), "write true or false"))?;
         let place = self.place(name);
+        self.on_or_off(field, place, value).map(Some)
+    }
+
+    /// A switch of the whole model, which the configuration around the decoder's says where the decoder's own does not.
+    pub fn switch_of_all(&mut self, field: &str, name: &str) -> Result<Option<bool>, Problem> {
+        let said = self.switch(field, name)?;
+        match self.outer.get(name).filter(|value| said.is_none() && !value.is_null()) {
+            Some(value) => self.on_or_off(field, name.to_owned(), value).map(Some),
+            None => Ok(said),
+        }
+    }
+
+    fn on_or_off(&mut self, field: &str, place: String, value: &Value) -> Result<bool, Problem> {
+        let Some(on) = value.as_bool() else {
+            return Err(Problem::new(place, format!("is {}", shown(value)), "write true or false"));
+        };
         self.report.take(field, on, place);
-        Ok(Some(on))
+        Ok(on)
     }
 
     /// The same with the default of the class, which is noted as assumed.

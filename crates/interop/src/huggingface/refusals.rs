@@ -82,6 +82,15 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
                 format!("is {}: a hybrid of linear and full attention, which {} is not", shown(value), family.name);
             return Err(own(key, what));
         }
+        let both_sides = match key.as_str() {
+            "is_causal" => *value == false,
+            "use_bidirectional_attention" => *value == true || value == "all",
+            _ => false,
+        };
+        if both_sides {
+            let what = format!("is {}: attention sees both sides, as an encoder's does", shown(value));
+            return Err(own(key, what));
+        }
         // Switches of other classes: where this one read them, they would not be here.
         let wrong = match key.as_str() {
             // What Qwen 2's classes have, whatever their files say.
@@ -94,7 +103,11 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
             | "lm_head_bias"
             | "use_double_wide_mlp"
             | "qk_layernorm" => *value == true,
-            "hidden_size_per_layer_input" | "num_kv_shared_layers" => value.as_u64().is_some_and(|count| count > 0),
+            "hidden_size_per_layer_input" | "num_kv_shared_layers" | "shared_intermediate_size" => {
+                value.as_u64().is_some_and(|count| count > 0)
+            }
+            // Lightning attention in the layers of a 0.
+            "attn_type_list" => value.as_array().is_some_and(|kinds| kinds.iter().any(|kind| *kind != 1)),
             "do_layer_norm_before" | "layer_norm_elementwise_affine" => *value == false,
             "word_embed_proj_dim" => keys.object.get("hidden_size") != Some(value),
             "pruned_heads" => value.as_object().is_some_and(|heads| !heads.is_empty()),

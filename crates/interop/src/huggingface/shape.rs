@@ -20,7 +20,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     let pattern = mamba::pattern(keys, family)?;
     let layers = match &pattern {
         Some(pattern) => pattern.layers(),
-        None => keys.needed_or(family, "layers", &["num_hidden_layers", "n_layer", "n_layers"])?,
+        None => keys.needed_or(family, "layers", &["num_hidden_layers", "n_layer", "n_layers", "num_layers"])?,
     };
     let hidden = keys.needed_or(family, "hidden", &["hidden_size", "n_embd", "d_model"])?;
     let heads = keys.needed_or(family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
@@ -195,13 +195,16 @@ fn indexer(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Indexer>, Prob
     if !family.indexer {
         return Ok(None);
     }
+    let only = "only models whose layers each have an indexer can be imported";
     if keys.count("layers that share what an indexer chooses", &["index_topk_freq"])?.is_some_and(|every| every > 1) {
         let what = "is not 1: layers without an indexer of their own, which take what one before them chose";
-        return Err(keys.error(
-            "index_topk_freq",
-            what,
-            "only models whose layers each have an indexer can be imported",
-        ));
+        return Err(keys.error("index_topk_freq", what, only));
+    }
+    for key in ["indexer_types", "index_topk_pattern"] {
+        let said = keys.value(key).map(ToString::to_string).unwrap_or_default();
+        if said.contains("shared") || key == "index_topk_pattern" && said.contains('S') {
+            return Err(keys.error(key, "has layers without an indexer of their own", only));
+        }
     }
     Ok(Some(Indexer {
         heads: keys.needed("indexer.heads", &["index_n_heads"])?,
@@ -211,12 +214,29 @@ fn indexer(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Indexer>, Prob
 }
 
 fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
-    match family.tied {
-        Tied::Said => match keys.switch("tied", "tie_word_embeddings")? {
-            Some(tied) => Ok(tied),
-            None => Err(keys.error("tie_word_embeddings", "is missing", "add it")),
-        },
-        usual => keys.switch_or("tied", "tie_word_embeddings", usual == Tied::Yes),
+    const KEY: &str = "tie_word_embeddings";
+    match (keys.switch_of_all("tied", KEY)?, family.tied) {
+        (Some(tied), _) => Ok(tied),
+        (None, Tied::Said) => Err(keys.error(KEY, "is missing", "add it")),
+        (None, usual) => {
+            keys.assume("tied", usual == Tied::Yes, KEY);
+            Ok(usual == Tied::Yes)
+        }
+    }
+}
+
+/// Ends of the names of classes whose head is no language model's.
+const OTHER_HEADS: [&str; 5] =
+    ["ForSequenceClassification", "ForTokenClassification", "ForRewardModel", "RewardModel", "Model"];
+
+/// Says of a file of an embedder, a scorer or a classifier that its model is counted with the head of a language model.
+pub(super) fn note_head(keys: &mut Keys<'_>, outer: &serde_json::Map<String, serde_json::Value>) {
+    let classes = outer.get("architectures").and_then(serde_json::Value::as_array).into_iter().flatten();
+    let is_other = |class: &&str| OTHER_HEADS.iter().any(|end| class.ends_with(end)) && !class.ends_with("LMHeadModel");
+    if let Some(class) = classes.filter_map(serde_json::Value::as_str).find(is_other) {
+        let why =
+            format!("architectures is {class}: the counts have logits over the vocabulary in place of its own head");
+        keys.report.assume("head", "of a language model", why);
     }
 }
 

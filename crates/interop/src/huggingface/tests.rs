@@ -575,3 +575,100 @@ fn the_hint_names_the_family_that_a_type_goes_on_from() {
     assert!(hint("qwen3_surprise").ends_with("--like qwen3 reads it as that"));
     assert!(hint("surprise").ends_with("where its layers are those of one of them, --like says so"));
 }
+
+/// Families of 2024 and later by hand, each against what its authors count: a table of tokens, attention, MLP and norms of each
+/// layer, the last norm.
+#[test]
+fn families_of_exaone_cohere_and_others_by_hand() {
+    let size = |config: Value| import(&config.to_string()).expect("a model").made.parameters;
+    let sizes = |kind: &str, sizes: [u32; 6]| {
+        let [layers, hidden, heads, kv, ffn, vocab] = sizes;
+        json!({"model_type": kind, "num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads,
+            "num_key_value_heads": kv, "intermediate_size": ffn, "vocab_size": vocab})
+    };
+    // EXAONE 4.0 32B: norms behind the halves, norms of heads of 128, three layers of four with a window.
+    let mut exaone = sizes("exaone4", [64, 5120, 40, 8, 27_392, 102_400]);
+    let every = ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"];
+    for (key, value) in [
+        ("layer_types", json!(every.repeat(16))),
+        ("sliding_window", json!(4096)),
+        ("sliding_window_pattern", json!("LLLG")),
+        ("tie_word_embeddings", json!(false)),
+        ("head_dim", json!(128)),
+    ] {
+        exaone[key] = value;
+    }
+    let layer: u64 = 2 * 5120 * 5120 + 2 * 5120 * 1024 + 3 * 5120 * 27_392 + 2 * 5120 + 2 * 128;
+    assert_eq!((size(exaone.clone()), 64 * layer + 2 * 102_400 * 5120 + 5120), (32_003_216_384, 32_003_216_384));
+    let window = import(&exaone.to_string()).unwrap().made.model.window.unwrap();
+    assert_eq!((window.size, window.full_every), (4096, Some(4)));
+    // EXAONE 3.5 7.8B says its layers under another name.
+    let mut older = sizes("exaone", [32, 4096, 32, 8, 14_336, 102_400]);
+    older["num_layers"] = older["num_hidden_layers"].take();
+    assert_eq!(size(older), 7_818_448_896);
+    // Command R: one norm for both halves, and one table for both ends; Command R+ has norms of queries and keys.
+    let layer: u64 = 4 * 8192 * 8192 + 3 * 8192 * 22_528 + 8192;
+    let command = sizes("cohere", [40, 8192, 64, 64, 22_528, 256_000]);
+    assert_eq!((size(command), 40 * layer + 256_000 * 8192 + 8192), (34_980_831_232, 34_980_831_232));
+    let mut plus = sizes("cohere", [64, 12_288, 96, 8, 33_792, 256_000]);
+    plus["use_qk_norm"] = json!(true);
+    assert_eq!(size(plus), 103_810_674_688);
+    let window = import(&sizes("cohere2", [32, 4096, 32, 8, 14_336, 256_000]).to_string()).unwrap().made.model.window;
+    assert_eq!(window.map(|window| (window.size, window.full_every)), Some((4096, Some(4))));
+    // InternLM 2.5 7B, Baichuan 2 7B.
+    let mut intern = sizes("internlm2", [32, 4096, 32, 8, 14_336, 92_544]);
+    intern["bias"] = json!(false);
+    assert_eq!(size(intern), 7_737_708_544);
+    assert_eq!(size(sizes("baichuan", [32, 4096, 32, 32, 11_008, 125_696])), 7_505_973_248);
+}
+
+/// Whether both ends share a table is said for the whole model: Qwen3 1.7B has 151,936 x 2048 parameters fewer so.
+#[test]
+fn what_stands_around_a_decoder_says_whether_its_ends_share_a_table() {
+    let text = json!({"model_type": "qwen3_vl_text", "num_hidden_layers": 28, "hidden_size": 2048,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 6144,
+        "vocab_size": 151_936});
+    let of = |tied: bool| {
+        let outer = json!({"model_type": "qwen3_vl", "tie_word_embeddings": tied, "text_config": text});
+        import(&outer.to_string()).expect("a model").made.parameters
+    };
+    assert_eq!((of(true), of(false) - of(true)), (1_720_574_976, 151_936 * 2048));
+}
+
+#[test]
+fn what_sees_both_sides_or_attends_otherwise_is_refused() {
+    for (name, changes, place) in [
+        ("qwen2-7b", json!({"is_causal": false}), "is_causal"),
+        ("gemma-3-1b", json!({"use_bidirectional_attention": true}), "use_bidirectional_attention"),
+        ("mixtral-8x7b", json!({"attn_type_list": [0, 1]}), "attn_type_list"),
+        ("mixtral-8x7b", json!({"shared_intermediate_size": 1024}), "shared_intermediate_size"),
+    ] {
+        assert_eq!(changed(name, changes).unwrap_err().field, place);
+    }
+    // Gemma 4 looks at both sides of pictures alone, and MiniMax M2 lists layers that all attend alike.
+    assert!(changed("qwen2-7b", json!({"is_causal": true, "use_bidirectional_attention": "vision"})).is_ok());
+    assert!(changed("mixtral-8x7b", json!({"attn_type_list": [1, 1], "shared_intermediate_size": 0})).is_ok());
+}
+
+/// Where layers are listed, the list counts: two more of DeepSeek-R1's without experts have `3 x 7168 x 18,432` parameters each in
+/// place of `257 x 3 x 7168 x 2048 + 256 x 7168`.
+#[test]
+fn a_list_of_layers_with_experts_goes_before_the_count_of_those_without() {
+    let types = |dense: usize| json!([vec!["dense"; dense], vec!["sparse"; 61 - dense]].concat());
+    let count = |dense| changed("deepseek-r1", json!({"mlp_layer_types": types(dense)})).unwrap().made.parameters;
+    assert_eq!(count(3), 671_026_404_352);
+    let experts = 257 * 3 * 7168 * 2048 + 256 * 7168;
+    assert_eq!(count(3) - count(5), 2 * (experts - 3 * 7168 * 18_432));
+    let mut shared = sparse();
+    shared["indexer_types"] = json!(["full", "shared"]);
+    assert_eq!(changed("deepseek-r1", shared).unwrap_err().field, "indexer_types");
+}
+
+#[test]
+fn a_file_of_an_embedder_says_that_its_model_is_counted_with_logits() {
+    let of = |class: &str| changed("mistral-7b", json!({"architectures": [class]})).unwrap();
+    assert_eq!(assumed(&of("MistralModel"), "head").as_deref(), Some("of a language model"));
+    assert_eq!(assumed(&of("LlamaForSequenceClassification"), "head").as_deref(), Some("of a language model"));
+    assert_eq!(assumed(&of("MistralForCausalLM"), "head"), None);
+    assert_eq!(assumed(&of("GPT2LMHeadModel"), "head"), None);
+}

@@ -15,9 +15,14 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         WindowRule::None => return Ok(None),
         WindowRule::All { usual } => (size(keys, usual)?, Windows::all_but_every(layers, None)),
         WindowRule::AllBut(period, usual) => {
-            let period =
-                keys.count("layers to each one without window", &["sliding_window_pattern"])?.unwrap_or(period).max(1);
-            (size(keys, Some(usual))?, Windows::all_but_every(layers, Some(period)))
+            let key = "sliding_window_pattern";
+            // A list goes before it: EXAONE's files write `LLLG` beside theirs.
+            let said = match listed {
+                Some(_) => None,
+                None => keys.count("layers to each one without window", &[key])?,
+            };
+            keys.skip(&[key]);
+            (size(keys, Some(usual))?, Windows::all_but_every(layers, Some(said.unwrap_or(period).max(1))))
         }
         WindowRule::Qwen => qwen(keys, layers)?,
         WindowRule::Llama4 => (llama4(keys)?, Windows::all_but_every(layers, Some(4))),

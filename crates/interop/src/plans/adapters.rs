@@ -92,7 +92,7 @@ const KEYS: &[ToolKey] = &[
     only("lora*", OFF, ALONE),
     nothing("peft_use_rslora", SCALED),
     only("peft*", OFF, ALONE),
-    only("pissa*", OFF, ALONE),
+    nothing("pissa*", SCALED),
     only("lisa*", OFF, ALONE),
     only("relora*", OFF, ALONE),
     only("qat*", OFF, ALONE),
@@ -353,8 +353,12 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     }
     // Without automatic mixed precision, which a model in 16 bits needs none of (`normalize_config` of its
     // `utils/config/__init__.py`).
-    settings.call("bfloat16", "bf16");
-    settings.call("float16", "fp16");
+    for (whole, mixed) in [("bfloat16", "bf16"), ("float16", "fp16")] {
+        if settings.take_on(whole) {
+            settings.put(mixed, "true", whole);
+        }
+        settings.take(whole);
+    }
     // Its section alone switches FSDP on; older files name the strategy in a list (`core/builders/base.py`).
     let is_named = settings.text("fsdp").is_some_and(|named| !OFF.contains(&named));
     if settings.has("fsdp_config") && !is_named {

@@ -48,7 +48,8 @@ pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSe
         let read = CommandReader { file, script: &script, words: &all };
         let own = |settings, words: Vec<String>| ProgramWords::of_launcher().read(&words, settings);
         let settings = read.counted(script.lists().fold(ToolSettings::new(file), own));
-        return named.filter(|_| !settings.is_empty()).map(|(tool, _)| vec![(tool, settings)]);
+        // Flags elsewhere in the script, as in a text that it builds, are no arguments that it sets.
+        return named.filter(|(_, flags)| flags.has_any(&settings)).map(|(tool, _)| vec![(tool, settings)]);
     };
     let mut alike = programs.iter().filter(|program| rank(program) == best).rev();
     let (taken, program) = alike.next()?;
@@ -171,7 +172,10 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             let assigns =
                 own.first().is_some_and(|word| option(word).is_none() || rollout_programs::assigns(name)) && assigned;
             // Hydra adds what no file has by a plus before its name.
-            let own: Vec<String> = own.iter().map(|word| word.trim_start_matches('+').to_owned()).collect();
+            let mut own: Vec<String> = own.iter().map(|word| word.trim_start_matches('+').to_owned()).collect();
+            if rollout_programs::assigns(name) {
+                own = rollout_programs::without_options(own);
+            }
             let grammar = if assigns { WordGrammar::Assignments } else { WordGrammar::Options };
             let mut settings = read.settings(of_launcher, &own, grammar, name);
             if !rollout_programs::note_start(&mut settings, name) {
@@ -277,5 +281,32 @@ mod tests {
         let slurm = "#SBATCH --nodes=8\n#SBATCH --gpus-per-node=mi250:8\nx --num-layers 2 --hidden-size 64\n";
         assert_eq!(text(slurm, "world_size").as_deref(), Some("64"));
         assert_eq!(text("x --num-layers 2 --hidden-size 64\n", "world_size"), None);
+    }
+
+    /// The module of an engine that answers, and of a benchmark: what they are called says that nothing is trained.
+    #[test]
+    fn a_module_that_serves_or_infers_is_no_training() {
+        let untrained = |script: &str| text(script, "started to");
+        let serves = "torchrun --nproc-per-node 8 -m examples.inference.launch_inference_server \\\n \
+                      --tensor-model-parallel-size 2 --micro-batch-size 1 --bf16\n";
+        assert_eq!(untrained(serves).as_deref(), Some("inference"));
+        let trains = serves.replace("examples.inference.launch_inference_server", "examples.train_gpt");
+        assert_eq!(untrained(&trains), None);
+    }
+
+    /// Flags in a text that a script builds for another program are no arguments that it sets.
+    #[test]
+    fn a_launcher_whose_program_is_built_as_a_text_is_not_read_as_arguments() {
+        let script = "RUN=\"python train.py --micro-batch-size 1 --global-batch-size 8\"\n\
+                      srun_base=(srun -l --nodes=3 --kill-on-bad-exit=1)\n\"${srun_base[@]}\" bash -lc \"${RUN}\"\n";
+        assert_eq!(text(script, "nodes"), None);
+        assert_eq!(text("ARGS=(--num-layers 2 --hidden-size 64)\n", "num_layers").as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn hydras_own_words_are_options_among_assignments() {
+        let words = ["--config-path=config", "--config-name", "ppo_megatron_trainer.yaml", "trainer.nnodes=1"];
+        let read = rollout_programs::without_options(words.map(str::to_owned).to_vec());
+        assert_eq!(read, ["config_path=config", "config_name=ppo_megatron_trainer.yaml", "trainer.nnodes=1"]);
     }
 }

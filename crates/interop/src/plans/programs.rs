@@ -82,9 +82,15 @@ pub fn note_start(settings: &mut ToolSettings, program: &str, words: &[String]) 
     }
 }
 
-/// The first of some words among those of a Python file's name.
+/// The first of some words among those of a Python file's name, or of a module's.
 fn word_of(program: &str, words: &[&str]) -> Option<String> {
-    let stem = Path::new(program).file_stem().filter(|_| is_python(program))?.to_str()?.to_ascii_lowercase();
+    let is_module = program.contains('.') && program.chars().all(|it| it.is_ascii_alphanumeric() || "._".contains(it));
+    let stem = match Path::new(program).file_stem() {
+        Some(stem) if is_python(program) => stem.to_str()?,
+        _ if is_module && !program.ends_with("sh") => program,
+        _ => return None,
+    };
+    let stem = stem.to_ascii_lowercase();
     stem.split(['_', '-', '.']).find(|part| words.contains(part)).map(str::to_owned)
 }
 
@@ -173,8 +179,10 @@ pub fn take_defaults(
             "give the command that trains",
         );
     }
+    // Ranks of experts are those of models that have any.
+    let of_experts = settings.rest().any(|(name, _)| name.starts_with("expert") || name.starts_with("moe_"));
     for (name, value) in program.settings {
-        if !settings.has(name) {
+        if !settings.has(name) && (of_experts || !name.starts_with("expert")) {
             settings.put(name, value, &program.default());
         }
     }

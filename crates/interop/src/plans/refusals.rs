@@ -8,13 +8,14 @@ use super::settings::ToolSettings;
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
 
 /// Keys by which configurations of others are known: all of a row must be there.
-const KEYS: [(&str, &[&str]); 13] = [
+const KEYS: [(&str, &[&str]); 14] = [
     ("gpt-neox", &["pipe_parallel_size"]),
     ("gpt-neox", &["model_parallel_size", "num_layers"]),
     ("llm-foundry", &["global_train_batch_size"]),
     ("llm-foundry", &["device_train_microbatch_size"]),
     ("nanotron", &["parallelism.dp", "tokens"]),
     ("NeMo", &["trainer", "exp_manager"]),
+    ("Megatron-Bridge", &["train.train_iters"]),
     ("LitGPT", &["train.micro_batch_size"]),
     ("TRL's recipes", &["dataset_mixer"]),
     ("Megatron-Bridge", &["model.tensor_model_parallel_size"]),

@@ -60,6 +60,22 @@ pub(super) fn assigns(name: &str) -> bool {
     started_by(name).is_some_and(|program| program.assigns)
 }
 
+/// Words of Hydra's own, which are options, as the assignments that a program's are: `--config-name NAME`.
+pub(super) fn without_options(words: Vec<String>) -> Vec<String> {
+    let mut words = words.into_iter();
+    let mut assigned = Vec::new();
+    while let Some(word) = words.next() {
+        let named = ["--config-name", "--config-path"].into_iter().find(|option| word.starts_with(option));
+        let Some(option) = named else {
+            assigned.push(word);
+            continue;
+        };
+        let value = word[option.len()..].strip_prefix('=').map(str::to_owned).or_else(|| words.next());
+        assigned.push(format!("{}={}", option.trim_start_matches('-').replace('-', "_"), value.unwrap_or_default()));
+    }
+    assigned
+}
+
 /// Whether settings are of such a program.
 pub(super) fn is_of(settings: &ToolSettings) -> bool {
     program(settings).is_some()

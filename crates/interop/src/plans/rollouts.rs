@@ -144,6 +144,12 @@ impl RolloutSettings<'_> {
 
     /// Devices of so many nodes.
     pub fn devices(&mut self, [nodes, each]: [&str; 2], field: Field, usual: [u32; 2]) {
+        for name in [nodes, each] {
+            if let Some(outside) = self.settings.text(name).filter(|text| text.contains('$')).map(str::to_owned) {
+                let place = self.take(name).map_or_else(|| name.to_owned(), |setting| setting.place);
+                self.draft.ask(field, &place, format!("'{outside}' is set outside the file"));
+            }
+        }
         let (nodes, each) = (self.count(nodes, usual[0]), self.count(each, usual[1]));
         let place = format!("{} x {}", nodes.place, each.place);
         self.draft.take(field, nodes.value.saturating_mul(each.value), &place);

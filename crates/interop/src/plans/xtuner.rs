@@ -27,6 +27,8 @@ const NAMES: &[(&str, &str)] = &[
     ("model.llm.pretrained_model_name_or_path", "model_name_or_path"),
     ("model.llm.torch_dtype", "torch_dtype"),
     ("model.llm.attn_implementation", "attn_implementation"),
+    ("model.llm.load_in_4bit", "load_in_4bit"),
+    ("model.llm.load_in_8bit", "load_in_8bit"),
     ("model.llm.quantization_config.type", ""),
     ("model.llm.quantization_config.llm_int8_threshold", ""),
     ("model.llm.quantization_config.llm_int8_has_fp16_weight", ""),
@@ -112,7 +114,12 @@ fn in_the_trainers_words(mut said: ToolSettings) -> ToolSettings {
         };
         settings.put(name, text, own);
     }
-    // Automatic mixed precision, unless DeepSpeed runs.
+    said.take_all("model.tokenizer.*");
+    // Automatic mixed precision, unless DeepSpeed runs; without a format it is PyTorch's, fp16.
+    let mixes = said.text("optim_wrapper.type").is_some_and(|class| class.ends_with("AmpOptimWrapper"));
+    if mixes && !said.has("optim_wrapper.dtype") {
+        settings.put("fp16", "true", "optim_wrapper.type");
+    }
     match said.take("optim_wrapper.dtype").as_ref().map(|dtype| dtype.text.as_str()) {
         Some("float16") => settings.put("fp16", "true", "optim_wrapper.dtype"),
         Some("bfloat16") => settings.put("bf16", "true", "optim_wrapper.dtype"),

@@ -177,6 +177,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("micro_batch_size", "1"),
             ("global_batch_size", "16"),
             ("recompute_granularity", "selective"),
+            ("expert_tensor_parallel_size", "1"),
         ],
         adapters: (8, LoraTargets::ALL),
         dropout: 0.05,
@@ -308,7 +309,7 @@ pub(super) const OTHER_STAGES: &[(&str, &[&str])] = &[
 pub(super) const OTHER_STAGE_WORDS: &[&str] =
     &["dpo", "kto", "grpo", "ppo", "rloo", "orpo", "simpo", "gkd", "rl", "rlhf", "reward", "distill", "distillation"];
 
-/// Words of a program's own file that trains nothing.
+/// Words of a program's own file or module that trains nothing.
 pub(super) const UNTRAINED_WORDS: &[&str] = &[
     "generate",
     "generation",

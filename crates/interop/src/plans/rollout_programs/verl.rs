@@ -25,11 +25,14 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
         nothing("custom_reward_function*", CODE),
         nothing("reward.*", CODE),
         nothing("ray_*", RUN),
+        nothing("hydra*", RUN),
+        nothing("config_path", RUN),
         nothing("global_profiler*", RUN),
         nothing("critic.optim*", LOSS),
         nothing("critic.cliprange*", LOSS),
         nothing("critic.model.*", SHARED),
         nothing("critic.ppo_*", SHARED),
+        nothing("critic.forward_*", SHARED),
         nothing("critic.fsdp*", SHARED),
         nothing("actor_rollout_ref.actor.optim*", LOSS),
         nothing("actor_rollout_ref.actor.clip*", LOSS),
@@ -59,6 +62,9 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
         nothing("actor_rollout_ref.rollout.val_kwargs*", SAMPLED),
         nothing("actor_rollout_ref.rollout.seed", SAMPLED),
         nothing("actor_rollout_ref.rollout.mode", UNTIMED),
+        nothing("actor_rollout_ref.rollout.multi_turn.format", UNTIMED),
+        nothing("actor_rollout_ref.rollout.engine_kwargs.vllm.disable_mm_preprocessor_cache", UNTIMED),
+        nothing("actor_rollout_ref.actor.fsdp_config.mixed_precision.buffer_dtype", "buffers are small"),
         nothing("actor_rollout_ref.rollout.enforce_eager", UNTIMED),
         nothing("actor_rollout_ref.rollout.enable_chunked_prefill", UNTIMED),
         nothing("actor_rollout_ref.rollout.enable_prefix_caching", UNTIMED),
@@ -105,13 +111,13 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.number(&own("ppo_epochs"), Field::UpdateEpochs, 1_u32);
     let (prompt, answer) = (said.count("data.max_prompt_length", 512), said.count("data.max_response_length", 512));
     said.sequence(&prompt, &answer);
-    micro_batch(said, prompt.value.saturating_add(answer.value));
     let compares = said.is_on(&own("use_kl_loss"), false) || said.is_on("algorithm.use_kl_in_reward", false);
     let host = said.is_on(&format!("actor_rollout_ref.ref.{}.param_offload", engine_of_state.part()), false);
     same_as_actor(said);
     said.reference(compares, host, "use_kl_loss and algorithm.use_kl_in_reward");
     engine(said);
     said.devices(["trainer.nnodes", "trainer.n_gpus_per_node"], Field::Devices, [1, 8]);
+    micro_batch(said, prompt.value.saturating_add(answer.value));
     entropy(said, engine_of_state);
     mesh(said, engine_of_state);
     if said.is_on("actor_rollout_ref.model.tiled_mlp.enabled", false) {
@@ -142,7 +148,30 @@ fn state_engine(said: &mut RolloutSettings<'_>) -> StateEngine {
     let named = said.settings.text("model_engine").map(str::to_owned);
     said.only("model_engine", &["dp", "megatron"], "choose dp or megatron: other engines are not known");
     let strategy = said.settings.text(&format!("{ACTOR}.strategy")) == Some("megatron");
+    let strategy = strategy || default_files(said).contains(&"ppo_megatron_trainer");
     if strategy || named.as_deref() == Some("megatron") { StateEngine::Megatron } else { StateEngine::Fsdp }
+}
+
+/// verl's own files of defaults.
+const DEFAULT_FILES: [&str; 2] = ["ppo_trainer", "ppo_megatron_trainer"];
+
+/// Those of them that a command or a file starts from; another file says more, and stays unknown.
+fn default_files(said: &mut RolloutSettings<'_>) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for name in ["config_name", "defaults"] {
+        let Some(setting) = said.take(name) else { continue };
+        let text = setting.text.trim_end_matches(".yaml").to_owned();
+        let files = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let files: Vec<&str> = files.filter(|file| !file.is_empty() && *file != "_self_").collect();
+        let known = |file: &&str| DEFAULT_FILES.into_iter().find(|own| own == file);
+        if files.iter().all(|file| known(file).is_some()) {
+            said.draft.report.ignore(&setting.place, "verl's own file of defaults");
+        } else {
+            said.draft.doubt(name, setting);
+        }
+        found.extend(files.iter().filter_map(known));
+    }
+    found
 }
 
 /// What the reference has as the trained model has it.
@@ -177,6 +206,7 @@ fn method(said: &mut RolloutSettings<'_>) {
 
 /// Answers of a micro-batch: counted, or as many as fit so many tokens.
 fn micro_batch(said: &mut RolloutSettings<'_>, sequence: u32) {
+    of_all_devices(said);
     let tokens = said.count(&format!("{ACTOR}.ppo_max_token_len_per_gpu"), 16_384);
     if said.is_on(&format!("{ACTOR}.use_dynamic_bsz"), false) {
         said.settings.take(&format!("{ACTOR}.ppo_micro_batch_size_per_gpu"));
@@ -184,6 +214,22 @@ fn micro_batch(said: &mut RolloutSettings<'_>, sequence: u32) {
         said.draft.take(Field::MicroBatch, (tokens.value / sequence.max(1)).max(1), &place);
     } else {
         said.number(&format!("{ACTOR}.ppo_micro_batch_size_per_gpu"), Field::MicroBatch, 1_u32);
+    }
+}
+
+/// The older name of it, which counts the answers of all devices at once (`verl/workers/fsdp_workers.py`).
+fn of_all_devices(said: &mut RolloutSettings<'_>) {
+    let each = format!("{ACTOR}.ppo_micro_batch_size_per_gpu");
+    let Some(all) = said.take(&format!("{ACTOR}.ppo_micro_batch_size")).filter(|_| !said.settings.has(&each)) else {
+        return;
+    };
+    let ranks = said.settings.count(&format!("{ACTOR}.ulysses_sequence_parallel_size")).unwrap_or(1).max(1);
+    let shares = (said.draft.devices().unwrap_or(1) / ranks).max(1);
+    match all.text.parse::<u32>() {
+        Ok(answers) => said.settings.put(&each, &(answers / shares).max(1).to_string(), "ppo_micro_batch_size"),
+        // Null is its default.
+        Err(_) if OFF.contains(&&*all.text) => {}
+        Err(_) => said.draft.cannot(&all, "is no count", "write a number of 1 or more"),
     }
 }
 
@@ -241,13 +287,18 @@ fn mesh(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let strategy = said.take(&format!("{ACTOR}.strategy")).map_or_else(|| "fsdp".to_owned(), |strategy| strategy.text);
     let part = engine.part();
     let own = |name: &str| format!("{ACTOR}.{part}.{name}");
+    let place = format!("{}: {}", said.settings.file, own("param_offload"));
     let weights = said.is_on(&own("param_offload"), false);
     let optimizer = said.is_on(&own("optimizer_offload"), false);
+    if weights && !optimizer {
+        // The optimizer's state stays: less waits on the host than a plan can say.
+        said.draft.doubt(&own("param_offload"), Setting { text: "true".to_owned(), place });
+    }
     said.settings.take(&own("grad_offload"));
     let waits = match (weights, optimizer) {
-        (true, _) => TrainerOffload::All,
+        (true, true) => TrainerOffload::All,
         (false, true) => TrainerOffload::Optimizer,
-        (false, false) => TrainerOffload::None,
+        (_, false) => TrainerOffload::None,
     };
     said.draft.take(Field::TrainerOffload, waits, &format!("{ACTOR}.{part}"));
     if engine == StateEngine::Megatron {
@@ -269,6 +320,18 @@ fn mesh(said: &mut RolloutSettings<'_>, engine: StateEngine) {
             said.draft.keep_16_bits(&format.place);
         } else {
             said.draft.cannot(&format, "changes size, time or memory as no plan can say", "choose fp32 or bf16");
+        }
+    }
+    said.only(
+        &own("mixed_precision.param_dtype"),
+        &["bf16", "bfloat16"],
+        "say the format by --precision, and leave it out",
+    );
+    if let Some(sums) = said.take(&own("mixed_precision.reduce_dtype")) {
+        if ["fp32", "float32"].contains(&&*sums.text) {
+            said.draft.report.ignore(&sums.place, "a plan sums gradients so");
+        } else {
+            said.draft.doubt(&own("mixed_precision.reduce_dtype"), sums);
         }
     }
     if !said.is_on(&own("reshard_after_forward"), true) {

@@ -28,6 +28,11 @@ const HARMLESS: &[ToolKey] = &[
     nothing("repetition_penalty", "how a token is chosen changes no size"),
     nothing("importance_sampling_level", "numbers of a loss change neither size nor time"),
     nothing("log_completions", "it is of the run, and no part of a step"),
+    nothing("overlong_filter", "numbers of a loss change neither size nor time"),
+    nothing("tau_*", "numbers of a loss change neither size nor time"),
+    nothing("kl_in_reward", "the reference is passed as often, wherever its distance counts"),
+    only("dynamic_sample", OFF, "give the run without it: a plan's rollouts are all of one size"),
+    only("offload_bridge", OFF, "leave it off: a plan has no such copy"),
     nothing("vllm_importance_sampling*", "numbers of a loss change neither size nor time"),
     nothing("vllm_*", "rollouts are not timed"),
 ];
@@ -126,6 +131,9 @@ fn lengths(said: &mut RolloutSettings<'_>, swift: bool) {
         () => "max_length",
     };
     let whole = said.take("vllm_max_model_length").or_else(|| said.take("vllm_max_model_len"));
+    // The engine's limit counts where prompt and answer may be longer together.
+    let both = said.settings.count(prompt).filter(|_| swift).map(|most| most.saturating_add(answer.value));
+    let whole = whole.filter(|whole| both.is_none_or(|both| whole.text.parse::<u32>().is_ok_and(|most| most <= both)));
     if let Some(whole) = whole {
         said.settings.take(prompt);
         said.draft.read(Field::Sequence, &whole.text, &whole.place);

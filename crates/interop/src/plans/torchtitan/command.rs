@@ -77,6 +77,10 @@ pub fn of_command(mut settings: ToolSettings, variables: &BTreeMap<String, Strin
         for (name, text) in CONFIGS.iter().filter(|(known, _)| *known == config).flat_map(|(_, says)| *says) {
             own.put(name, text, &format!("--config {config}"));
         }
+        if own.is_empty() {
+            // What a function of Python says there is in no file.
+            settings.put("--config", &config, "--config");
+        }
         settings.fall_back(own);
     }
     settings
