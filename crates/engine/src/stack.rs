@@ -175,7 +175,7 @@ pub struct Stack {
     pub repeats_keys: bool,
     /// Whether queries, keys and values of as many heads are one tensor, which stays whole as long as a part of it is kept, beside
     /// copies of the two others: nanotron keeps queries, which rotate in place (`CausalSelfAttention.forward` of
-    /// src/nanotron/models/llama.py; `flash_attn/layers/rotary.py`), LitGPT values (`CausalSelfAttention.forward` of
+    /// src/nanotron/models/llama.py; `flash_attn/layers/rotary.py`), `LitGPT` values (`CausalSelfAttention.forward` of
     /// litgpt/model.py, whose `apply_rope` copies).
     #[serde(default)]
     pub copies_keys: bool,

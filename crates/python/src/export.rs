@@ -18,7 +18,7 @@ pub(crate) fn export<'py>(
     version: Option<&str>,
     nearest: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let forms = || ExportForm::ALL.into_iter().filter(|form| *form != ExportForm::Trace);
+    let forms = || ExportForm::all().filter(|form| *form != ExportForm::Trace);
     let Some(form) = forms().find(|form| form.name() == tool) else {
         let words = forms().map(ExportForm::name).collect::<Vec<_>>().join(", ");
         return Err(wrong(py, format!("'{tool}' is no launcher; choose one of {words}")));

@@ -33,7 +33,7 @@ pub struct AdviceView {
     /// The scenario that the changes start from.
     asked: Option<Scenario>,
     /// The advice that was found.
-    advice: Option<Box<Advice>>,
+    advice: Option<Advice>,
     /// The gains of more of each resource, the most first, then changes of the plan; changes come first where the
     /// scenario does not fit.
     rows: Vec<AdviceRow>,
@@ -65,7 +65,7 @@ impl AdviceRow {
 impl AdviceView {
     /// The advice, once it is there.
     pub fn advice(&self) -> Option<&Advice> {
-        self.advice.as_deref()
+        self.advice.as_ref()
     }
 
     /// The rows: what more of each resource would give, the most first, then what the plan could change.

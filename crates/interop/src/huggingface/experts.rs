@@ -175,21 +175,18 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32, layers: u32) -> Result<Option<Width
     } else {
         Some(keys.needed("shared experts", &SHARED)?)
     };
-    let (dense_layers, every) = match keys.list("mlp_layer_types")? {
+    let (dense_layers, every) = if let Some(types) = keys.list("mlp_layer_types")? {
         // The list goes before the count of the first layers, as in the classes that have it.
-        Some(types) => {
-            keys.skip(&["first_k_dense_replace"]);
-            let has = |layer: u32| types.get(layer as usize).is_some_and(|kind| kind == "sparse");
-            let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
-            pattern(keys, &with, "mlp_layer_types")
+        keys.skip(&["first_k_dense_replace"]);
+        let has = |layer: u32| types.get(layer as usize).is_some_and(|kind| kind == "sparse");
+        let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
+        pattern(keys, &with, "mlp_layer_types")
+    } else {
+        let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
+        if said.is_none() {
+            keys.assume("experts.dense_layers", usual, "first_k_dense_replace");
         }
-        None => {
-            let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
-            if said.is_none() {
-                keys.assume("experts.dense_layers", usual, "first_k_dense_replace");
-            }
-            (said.unwrap_or(usual), 1)
-        }
+        (said.unwrap_or(usual), 1)
     };
     let shared = shared.filter(|count| *count > 0).map(|count| count.saturating_mul(expert));
     let dense = keys.needed("ffn_hidden", &["intermediate_size"])?;

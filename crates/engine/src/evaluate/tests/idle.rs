@@ -13,7 +13,7 @@ fn plain(plan: &Plan) -> Plan {
             Field::Schedule => plain.schedule = plan.effective_schedule(),
             Field::StagesPerRank => plain.stages_per_rank = 1,
             Field::LoraRank | Field::LoraTargets | Field::LoraDropout | Field::FrozenFormat => {
-                plain.tuning = Tuning::default()
+                plain.tuning = Tuning::default();
             }
             Field::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
             Field::OffloadModules => plain.offload_modules = HostModules::NONE,
