@@ -69,7 +69,7 @@ pub fn model(text: &str, families: &Families, options: ImportOptions<'_>) -> Res
         refusals::of_another(&keys, family, families)?;
     }
     refusals::activation(&keys, family)?;
-    shape::note_head(&mut keys, &outer);
+    shape::note_head(&mut keys);
     ignored::note(&mut keys, families);
     if !inside.is_empty() {
         ignored::note_around(&outer, families, &mut report);

@@ -126,14 +126,14 @@ mod tests {
             return row.unwrap_or_default().to_owned();
         }
         let at = words.iter().position(|word| word.ends_with("`guide"));
-        at.map_or(GLOSSARY, |at| words[at + 1].split('`').next().unwrap_or_default()).to_owned()
+        at.map_or("", |at| words[at + 1].split('`').next().unwrap_or_default()).to_owned()
     }
 
     /// What readers look up, and the chapter that answers, which comes first.
     #[test]
     fn what_people_look_up_is_found() {
         let asked = [
-            ("glossary", "offline|internet|PAT|re-tuned|not held|HSDP|qwZ|tight|NVLS"),
+            ("glossary", "offline|internet|PAT|re-tuned|not held|HSDP|qwZ|tight|NVLS|cite|bug"),
             ("figures", "MFU"),
             ("frontier", "hpZ|ZeRO++"),
             ("presets", "my GPU|my cluster|ZeRO-3|FSDP|strategy|flash attention"),
@@ -151,7 +151,7 @@ mod tests {
             ("pipelines", "bubble|tp cross nodes|zero bubble|virtual stage"),
             ("limits", "roofline|best possible"),
             ("loss", "logits|vocabulary"),
-            ("model", "CUDA graphs|host-bound|cite"),
+            ("model", "CUDA graphs|host-bound"),
             ("terminals", "colours|mouse"),
             ("sweeps", "job array|split a sweep"),
             ("search", "best plan|budget|deadline"),
@@ -160,7 +160,8 @@ mod tests {
         for (chapter, words) in asked {
             for words in words.split('|') {
                 let found = found(words);
-                assert_eq!(first(&found), chapter, "{words}:\n{found}");
+                let is_term = chapter == GLOSSARY && found.starts_with("- ");
+                assert!(is_term || first(&found) == chapter, "{words}: {chapter} is not first in\n{found}");
             }
         }
     }

@@ -229,9 +229,10 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
 const OTHER_HEADS: [&str; 5] =
     ["ForSequenceClassification", "ForTokenClassification", "ForRewardModel", "RewardModel", "Model"];
 
-/// Says of a file of an embedder, a scorer or a classifier that its model is counted with the head of a language model.
-pub(super) fn note_head(keys: &mut Keys<'_>, outer: &serde_json::Map<String, serde_json::Value>) {
-    let classes = outer.get("architectures").and_then(serde_json::Value::as_array).into_iter().flatten();
+/// Says of a file of an embedder, a scorer or a classifier that its model is counted with the head of a language model. What is
+/// around a decoder may be called a model too (`InternVLChatModel`), whose head is the decoder's.
+pub(super) fn note_head(keys: &mut Keys<'_>) {
+    let classes = keys.object.get("architectures").and_then(serde_json::Value::as_array).into_iter().flatten();
     let is_other = |class: &&str| OTHER_HEADS.iter().any(|end| class.ends_with(end)) && !class.ends_with("LMHeadModel");
     if let Some(class) = classes.filter_map(serde_json::Value::as_str).find(is_other) {
         let why =

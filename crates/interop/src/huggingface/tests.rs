@@ -507,8 +507,10 @@ fn decoders_of_models_of_text_and_pictures() {
     }
     // InternVL's own files call it otherwise.
     let inner: Value = serde_json::from_str(&fixture("qwen2-7b")).unwrap();
-    let other = import(&json!({"model_type": "internvl_chat", "llm_config": inner}).to_string());
-    assert_eq!(other.expect("a model").made.parameters, 7_615_616_512);
+    let other = json!({"model_type": "internvl_chat", "architectures": ["InternVLChatModel"], "llm_config": inner});
+    let other = import(&other.to_string()).expect("a model");
+    assert_eq!(other.made.parameters, 7_615_616_512);
+    assert_eq!(assumed(&other, "head"), None, "its decoder's head is a language model's");
 }
 
 /// A configuration inside another leaves out what its class has: Llama's is Llama 2 7B, here with 64 more tokens in two

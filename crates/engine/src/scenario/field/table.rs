@@ -494,7 +494,7 @@ fields![
         .lens(|plan| adapters(plan, plan.tuning.targets), |plan, targets| targets.put(&mut plan.tuning.targets)),
     LoraDropout = plan("plan.lora_dropout", "lora-dropout", Type::Share, "0")
         .label("dropout")
-        .help("SHARE", "Share of an adapter's input that is dropped; any keeps each adapter's own input, and a mask")
+        .help("SHARE", "Share of its input that an adapter drops; above 0 each keeps an input of its own, and a mask")
         .steps(Steps::Numbers(&[0.0, 0.05, 0.1]))
         .rare()
         .idle_if(|plan| plan.tuning.dropout != Tuning::default().dropout && !plan.tuning.freezes())
