@@ -87,7 +87,7 @@ fn word_of(program: &str, words: &[&str]) -> Option<String> {
     let is_module = program.contains('.') && program.chars().all(|it| it.is_ascii_alphanumeric() || "._".contains(it));
     let stem = match Path::new(program).file_stem() {
         Some(stem) if is_python(program) => stem.to_str()?,
-        _ if is_module && !program.ends_with(".sh") => program,
+        _ if is_module && Path::new(program).extension().is_none_or(|end| end != "sh") => program,
         _ => return None,
     };
     let stem = stem.to_ascii_lowercase();
