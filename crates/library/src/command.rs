@@ -273,6 +273,15 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_that_the_strategy_has_on_already_is_on_in_the_command() {
+        let library = embedded();
+        let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+        file.set("strategy", "zero-topo").unwrap();
+        file.set("qgz", "on").unwrap();
+        assert!(eval(&library, &library.resolve(&file).unwrap()).is_some(), "it quantises gradients in one hop");
+    }
+
+    #[test]
     fn what_no_flag_says_has_no_command() {
         let library = embedded();
         let file = parse(&library.scenario_text("osdp-48x1536").unwrap().text).unwrap();

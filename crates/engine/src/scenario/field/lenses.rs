@@ -160,9 +160,10 @@ pub(super) fn quantise_weights(sharding: &mut Sharding, on: &Value) -> bool {
 
 pub(super) fn quantise_gradients(sharding: &mut Sharding, on: &Value) -> bool {
     let Some(on) = on.get::<bool>() else { return false };
-    sharding.two_hop_gradients = on;
+    // A strategy may quantise them in one hop. That is on already, and setting a field to what it shows changes nothing.
     if on != sharding.wire.gradients.quantised() {
         sharding.wire.gradients = if on { Format::Int4 } else { Format::Bf16 };
+        sharding.two_hop_gradients = on;
     }
     true
 }
