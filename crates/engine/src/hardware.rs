@@ -4,6 +4,7 @@
 //! a node) to the outermost (the network). Nothing here is fitted to a measurement; what software
 //! makes of the hardware is in [`crate::stack`].
 
+mod architecture;
 mod network;
 mod ring;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
+pub use architecture::{Architecture, Maker};
 pub use network::Network;
 
 pub use network::RingSpan;

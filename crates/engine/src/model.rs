@@ -3,11 +3,9 @@
 //! Not for bytes or activations, which depend on the software stack and on the plan.
 
 mod attention;
-mod delta_net;
 mod indexer;
 mod kinds;
 mod layer_matrix;
-mod mamba;
 mod matrices;
 mod mlp;
 mod problems;
@@ -18,14 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, Heads, LatentAttention, QkNorm};
-pub use delta_net::GatedDeltaNet;
 pub use indexer::Indexer;
 pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
 pub(crate) use layer_matrix::PartParameters;
 pub use layer_matrix::{LayerMatrix, LayerPart, MatrixRole};
-pub use mamba::Mamba;
 pub use mlp::Experts;
-pub use recurrence::Recurrence;
+pub use recurrence::{FieldProblem, GatedDeltaNet, Mamba, Recurrence, RecurrentKernels, TokenWork};
+pub(crate) use recurrence::{GATE_BACKWARD, GATE_FORWARD};
 
 /// A decoder-only transformer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -342,7 +339,8 @@ impl Model {
 
     /// Parameters that take part in one token's arithmetic, exactly: all but the experts that it does not visit.
     pub fn active_parameters(&self) -> u64 {
-        self.parameters() - self.count_over_layers(|kind| self.idle_parameters(kind))
+        let idle = self.experts.map_or(0, |_| self.count_over_layers(|kind| self.idle_parameters(kind)));
+        self.parameters() - idle
     }
 
     /// The most stages that a pipeline can have: each with a layer, and one for the embedding and one for the head alone.
@@ -400,6 +398,11 @@ impl Model {
     pub(crate) fn attention_flop(&self, sequence: u32) -> Flop {
         // 2 flop for each channel and position attended to in the scores, and 2 in the sum of the values.
         Flop::new(4.0 * self.over_layers(|kind| self.attended_width(kind, sequence)) * f64::from(sequence))
+    }
+
+    /// Flop of one token in one forward pass of all mixers with a state, token by token.
+    pub(crate) fn recurrence_flop(&self) -> Flop {
+        Flop::new(self.over_recurrences(|recurrence| recurrence.flop().get()))
     }
 
     /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the

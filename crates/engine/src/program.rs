@@ -41,6 +41,7 @@ mod beside;
 mod boundary;
 pub(crate) mod build;
 mod end_units;
+mod gather_costs;
 mod label;
 mod layer_units;
 mod memory;

@@ -1,6 +1,6 @@
 //! The attention core: scores, softmax and values, by kernel.
 
-use crate::model::LayerKind;
+use crate::model::{GATE_BACKWARD, GATE_FORWARD, LayerKind};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop};
@@ -19,9 +19,8 @@ const FUSED_TRAFFIC: f64 = 0.6;
 /// background user's guide).
 const ALIGNED_HEAD: u32 = 8;
 
-/// Accesses to memory by a kernel that multiplies a value with its gate: both in and the product out; backward both and
-/// the gradient in, two gradients out.
-pub(super) const GATE_ACCESSES: PerDirection<f64> = PerDirection { forward: 3.0, backward: 5.0 };
+/// Accesses to memory by the kernel of the gate of attention's output.
+const GATE_ACCESSES: PerDirection<f64> = PerDirection { forward: GATE_FORWARD, backward: GATE_BACKWARD };
 
 /// A kernel's arithmetic and traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

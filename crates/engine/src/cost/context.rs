@@ -43,8 +43,8 @@ impl Rates<'_> {
         match mixer {
             _ if layout.context == 1 => ContextTransfers::default(),
             Mixer::None => ContextTransfers::default(),
-            Mixer::DeltaNet | Mixer::Mamba => {
-                let around = PerDirection::both(self.heads_exchange(mixer, layout));
+            Mixer::Recurrent => {
+                let around = PerDirection::both(self.heads_exchange(layout));
                 ContextTransfers { around, ..ContextTransfers::default() }
             }
             Mixer::Attention | Mixer::Window => self.attention_exchanges(mixer, layout),

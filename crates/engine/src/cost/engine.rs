@@ -1,7 +1,7 @@
 //! Memory of an engine that writes answers: its weights, its cache of keys and values, what it works in, and what is left while it
 //! sleeps. Not for its time, which is not counted.
 
-use crate::model::{LayerKind, Mixer, Model, Recurrence};
+use crate::model::{LayerKind, Mixer, Model};
 use crate::plan::{Format, RolloutLayout};
 use crate::scenario::Scenario;
 use crate::units::Bytes;
@@ -113,7 +113,7 @@ fn cached(model: &Model, ranks: u32, number: f64, tokens: f64) -> f64 {
             );
             width * number * tokens.min(window)
         }
-        _ => model.recurrence(kind).map_or(0.0, |mixer| Recurrence::states(mixer) as f64 * STATE / f64::from(ranks)),
+        _ => model.recurrence(kind).map_or(0.0, |mixer| mixer.states() as f64 * STATE / f64::from(ranks)),
     };
     model.kinds().map(|(kind, layers)| f64::from(layers) * of_layer(kind)).sum()
 }

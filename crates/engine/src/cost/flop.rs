@@ -7,7 +7,7 @@ use crate::units::Flop;
 
 use super::adapters::active_adapters;
 use super::indexer::indexer_flop;
-use super::recurrence::{chunked, chunked_flop};
+use super::recurrence::chunked_flop;
 use super::repeats::Repeats;
 
 /// Flop of one token of a plan, forward and backward.
@@ -32,8 +32,9 @@ impl TokenFlop {
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = flop_per_weight(scenario) * model.matrix_parameters() as f64 + adapters_flop(scenario);
         let attention = (model.attention_flop(plan.attended_sequence()) * square + chunked_flop(model)) * 3.0;
-        let (saved, executed) = (frozen_flop(scenario), Unpassed::new(scenario, square, chunked));
-        let again = Unpassed::new(scenario, attended, Recurrence::flop).recomputed;
+        let (saved, executed) =
+            (frozen_flop(scenario), Unpassed::new(scenario, square, |recurrence| recurrence.chunked_flop()));
+        let again = Unpassed::new(scenario, attended, |recurrence| recurrence.flop()).recomputed;
         let weights = if freezes(scenario) { scenario.frozen_flop(true) } else { 0.0 };
         let logits = logits_again(scenario) + tiled_again(scenario);
         let unneeded = executed.mixers + executed.recomputed + Flop::new(weights);
@@ -114,7 +115,7 @@ pub fn frozen_flop(scenario: &Scenario) -> Flop {
         return Flop::ZERO;
     }
     let matrices = scenario.plan.flop_count != FlopCount::Parameters;
-    let Unpassed { mixers, .. } = Unpassed::new(scenario, scenario.counted_attention(), Recurrence::flop);
+    let Unpassed { mixers, .. } = Unpassed::new(scenario, scenario.counted_attention(), |recurrence| recurrence.flop());
     Flop::new(scenario.frozen_flop(matrices)) + mixers
 }
 
@@ -133,7 +134,7 @@ struct Unpassed {
 
 impl Unpassed {
     /// Where a share of attention's square counts, and a mixer in its place takes some flop forward.
-    fn new(scenario: &Scenario, square: f64, recurrence: fn(Recurrence) -> Flop) -> Self {
+    fn new(scenario: &Scenario, square: f64, recurrence: fn(&dyn Recurrence) -> Flop) -> Self {
         let (model, plan) = (&scenario.model, &scenario.plan);
         let unreached = scenario.unreached_layers();
         if unreached == 0 {

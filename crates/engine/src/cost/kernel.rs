@@ -111,19 +111,24 @@ impl Rates<'_> {
         }
     }
 
+    /// Ranks that share what a matrix puts out: tensor ranks, or those that share the tokens where each has the matrix whole.
+    pub(super) fn sharing_ranks(&self, one: &LayerMatrix) -> u32 {
+        if one.whole { self.sequence_ranks() } else { self.scenario.plan.tensor }
+    }
+
     /// The product of activations by a matrix of a layer, over the tokens that come to it: routed ones of a rank in one launch.
     /// A matrix that each tensor rank has whole multiplies its part of the tokens, with sequence parallelism.
     pub(super) fn matrix_product(&self, one: &LayerMatrix) -> MatrixProduct {
         let ExpertShare { ranks, tensor, load, .. } = self.experts;
         let (tokens, divided, groups) = if one.whole {
-            (self.tokens() / f64::from(self.sequence_ranks()), 1.0, 1.0)
+            (self.tokens() / f64::from(self.sharing_ranks(one)), 1.0, 1.0)
         } else if one.part == LayerPart::Routed {
             // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
             // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
             let here = one.count as f64 / ranks;
             (self.routed(one.active) * load / here, tensor, here)
         } else {
-            (self.tokens(), f64::from(self.scenario.plan.tensor), 1.0)
+            (self.tokens(), f64::from(self.sharing_ranks(one)), 1.0)
         };
         let [input, output] = [one.matrix.input, one.matrix.output].map(Count::from);
         let by_rows = one.role == MatrixRole::Last;

@@ -124,7 +124,7 @@ impl Rates<'_> {
             all.forward[piece] += forward;
             if of != Differentiated::Nothing {
                 all.backward[piece] += backward;
-                if one.again {
+                if one.always_repeated {
                     all.backward[piece] += forward;
                 }
                 all.weights[piece] += weights;

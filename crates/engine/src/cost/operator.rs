@@ -29,8 +29,8 @@ pub(super) struct LayerOperator {
     pub repeated: Share,
     /// What it leaves for backward.
     pub keeps: KeptBytes,
-    /// Whether backward runs it again from the input of its half, whatever else is computed again.
-    pub again: bool,
+    /// Whether backward runs it again even without recompute, as it does an MLP in tiles.
+    pub always_repeated: bool,
 }
 
 /// What an operator works on.
@@ -61,9 +61,9 @@ pub(super) struct KeptBytes {
     pub always: Bytes,
     /// Kept unless backward runs it again.
     pub unless_repeated: Bytes,
-    /// Gradients that its backward works on, and what this computes for itself.
+    /// Temporary bytes while its backward runs, freed after it: gradients, and what it computes for itself.
     pub working: Bytes,
-    /// The modules that read what is kept.
+    /// The modules whose inputs they are: `offload_modules` keeps these on the host.
     pub inputs_of: InputsOf,
 }
 
@@ -165,7 +165,7 @@ struct LayerOperators<'a, F> {
 
 impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
     fn add(&mut self, name: &'static str, part: LayerPart, work: OperatorWork, repeated: Share, keeps: KeptBytes) {
-        (self.each)(&LayerOperator { name, part, work, repeated, keeps, again: false });
+        (self.each)(&LayerOperator { name, part, work, repeated, keeps, always_repeated: false });
     }
 
     /// Adds what lies between the input and the output of a half. An MLP in tiles keeps nothing but its input: backward runs it
@@ -185,7 +185,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         }
         let working = (keeps.unless_repeated + keeps.working) / f64::from(tiles);
         let keeps = KeptBytes { unless_repeated: Bytes::ZERO, working, ..keeps };
-        (self.each)(&LayerOperator { name, part, work, repeated: Share::ZERO, keeps, again: true });
+        (self.each)(&LayerOperator { name, part, work, repeated: Share::ZERO, keeps, always_repeated: true });
     }
 
     /// The products by matrices, with the mixer's core before its last one and the activation function before an MLP's.
@@ -198,11 +198,11 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
                 _ => {}
             }
             let (product, repeated) = (rates.matrix_product(&one), self.repeats.share(&one));
-            let left = Count::from(one.active * one.left) * rates.load(one.part).get();
+            let numbers = Count::from(one.active * one.kept_outputs) * rates.load(one.part).get();
+            let kept = rates.tokens() * (numbers.get() / f64::from(rates.sharing_ranks(&one)));
             let format = if one.part == LayerPart::Mixer { rates.storage() } else { self.activation_input() };
-            let working = self.divided(left, rates.storage());
-            let inputs_of = InputsOf::one(self.reader(&one));
-            let keeps = KeptBytes { unless_repeated: self.divided(left, format), working, inputs_of, ..NOTHING };
+            let (working, inputs_of) = (kept * rates.storage(), InputsOf::one(self.reader(&one)));
+            let keeps = KeptBytes { unless_repeated: kept * format, working, inputs_of, ..NOTHING };
             self.add_inside(one.name, one.part, OperatorWork::Product(product), repeated, keeps);
             if rates.dequantised().is_some() {
                 let work = OperatorWork::Dequantisation(product);
@@ -210,15 +210,15 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
                 let keeps = KeptBytes { unless_repeated: weights * rates.kept_cast(), ..NOTHING };
                 self.add_inside("frozen weights dequantised", one.part, work, repeated, keeps);
             }
-            if one.role == MatrixRole::Last && one.bias > 0 && self.unfused(one.part) {
+            if one.role == MatrixRole::Last && one.bias > 0 && self.unfused_experts(one.part) {
                 let work = self.passes(&one, one.matrix.output, BIAS_PASSES);
                 self.add_inside("experts' biases", one.part, work, repeated, NOTHING);
             }
         }
     }
 
-    /// Whether kernels of their own work on what the experts of a part put out and what their activation function reads.
-    fn unfused(&self, part: LayerPart) -> bool {
+    /// Whether the stack adds experts' biases, and clamps what their activation function reads, in kernels of their own.
+    fn unfused_experts(&self, part: LayerPart) -> bool {
         part == LayerPart::Routed && self.scenario.stack.unfused_expert_biases
     }
 
@@ -305,7 +305,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         let work = self.streamed(passes * width.get() / f64::from(plan.tensor), rates.tokens());
         let repeated = self.repeats.of_mlp(part).activation;
         self.add_inside("activation function", part, work, repeated, keeps);
-        if model.activation_limit.is_some() && model.gated && self.unfused(part) {
+        if model.activation_limit.is_some() && model.gated && self.unfused_experts(part) {
             // The function reads bounded copies, and the bounds' backward what they were made from.
             let keeps = KeptBytes { unless_repeated: self.divided(width * 2.0, rates.storage()), inputs_of, ..NOTHING };
             let work = self.passes(second, second.matrix.input, CLAMP_PASSES);
@@ -438,7 +438,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
         }
     }
 
-    /// Numbers of each token that the tensor ranks share, of so many bytes each.
+    /// Bytes on one rank of numbers of each token that tensor ranks share evenly.
     fn divided(&self, numbers: Count, each: Bytes) -> Bytes {
         self.rates.tokens() * (numbers.get() / f64::from(self.scenario.plan.tensor)) * each
     }

@@ -11,7 +11,7 @@ mod memory;
 use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
-use crate::model::{Experts, GatedDeltaNet, LayerKind, LayerMlp, Mamba, Mixer};
+use crate::model::{Experts, GatedDeltaNet, LatentAttention, LayerKind, LayerMlp, Mamba, Mixer};
 use crate::plan::{
     Compile, CudaGraphs, Ema, Format, FrozenEnds, MasterWeights, Moments, Optimizer, Precision, Recompute, Size,
 };

@@ -253,7 +253,7 @@ impl Model {
         let of_mixer = LayerMatrix::of_mixer(name, MatrixRole::First, Matrix { input: u64::from(self.hidden), output });
         // Values that are made of keys are tensors of their own all the same.
         let made = if heads.own_values { 0 } else { heads.key_width() };
-        LayerMatrix { bias: self.qkv_bias(kind), left: output + made, ..of_mixer }
+        LayerMatrix { bias: self.qkv_bias(kind), kept_outputs: output + made, ..of_mixer }
     }
 
     /// Of latent attention first all that compress, then what expands queries, and keys with values. It also keeps the outputs
@@ -268,18 +268,18 @@ impl Model {
             None => ("queries and compressed keys", false),
         };
         let compressing = Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary };
-        let left = compressing.output + query.unwrap_or(0) + narrow;
+        let kept_outputs = compressing.output + query.unwrap_or(0) + narrow;
         let first = LayerMatrix::of_mixer(name, MatrixRole::First, compressing);
-        let first = LayerMatrix { whole, bias: self.qkv_bias(kind), left, ..first };
+        let first = LayerMatrix { whole, bias: self.qkv_bias(kind), kept_outputs, ..first };
         let expanded =
             |name, input, output| LayerMatrix::of_mixer(name, MatrixRole::Expansion, Matrix { input, output });
         // Keys without the channels of positions, which come with the compressed ones.
         let keys = heads * u64::from(self.head_size.saturating_sub(latent.rotary));
         let keys_and_values = expanded("keys and values", narrow, keys + self.value_width(kind));
-        let of_heads = keys_and_values.left + heads * rotary;
-        let left = if self.indexer(kind).is_some() { heads * (narrow + rotary) } else { of_heads };
+        let of_heads = keys_and_values.kept_outputs + heads * rotary;
+        let kept_outputs = if self.indexer(kind).is_some() { heads * (narrow + rotary) } else { of_heads };
         let queries = query.map(|query| expanded("queries", query, queries));
-        [Some(first), queries, Some(LayerMatrix { left, ..keys_and_values })]
+        [Some(first), queries, Some(LayerMatrix { kept_outputs, ..keys_and_values })]
     }
 
     /// The matrices of the mixer of a layer of a kind, each by itself.
@@ -333,6 +333,11 @@ impl Model {
             whole_weights: own.whole_weights + compressing,
             ..own
         }
+    }
+
+    /// Weights of the convolution before a layer's mixer; none in most.
+    pub(crate) fn conv_weights(&self, kind: LayerKind) -> u64 {
+        self.recurrence(kind).map_or(0, Recurrence::conv_weights)
     }
 
     /// Those of the mixer's share of the norms.

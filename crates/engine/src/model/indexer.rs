@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The indexer of sparse attention (DeepSeek-V3.2-Exp, `Indexer` in `inference/model.py`): narrow queries out of the
 /// compressed ones, and out of the residual stream one key for all of them and a weight for each head, score all tokens
 /// before. Attention looks at the best alone, with queries that are as wide as the compressed keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Indexer {
     /// Heads of its queries.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::greatest_common_divisor;
 
-use super::Model;
+use super::{Model, Recurrence};
 
 /// A kind of layer: all layers of a kind have the same shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -28,10 +28,8 @@ pub enum Mixer {
     Attention,
     /// Attention that looks back no further than the model's window.
     Window,
-    /// The model's gated delta net.
-    DeltaNet,
-    /// The model's state space.
-    Mamba,
+    /// The model's mixer with a state.
+    Recurrent,
     /// Not at all: the layer is an MLP or experts.
     None,
 }
@@ -57,15 +55,16 @@ pub enum LayerMlp {
 
 impl LayerKind {
     /// Every kind that is trained: a mixer with an MLP or experts, or one of the three alone.
-    pub const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::new(Mixer::Attention, LayerMlp::Plain),
         Self::new(Mixer::Window, LayerMlp::Plain),
-        Self::new(Mixer::DeltaNet, LayerMlp::Plain),
+        Self::new(Mixer::Recurrent, LayerMlp::Plain),
         Self::new(Mixer::Attention, LayerMlp::Experts),
         Self::new(Mixer::Window, LayerMlp::Experts),
-        Self::new(Mixer::DeltaNet, LayerMlp::Experts),
+        Self::new(Mixer::Recurrent, LayerMlp::Experts),
         Self::new(Mixer::Attention, LayerMlp::None),
-        Self::new(Mixer::Mamba, LayerMlp::None),
+        Self::new(Mixer::Window, LayerMlp::None),
+        Self::new(Mixer::Recurrent, LayerMlp::None),
         Self::new(Mixer::None, LayerMlp::Plain),
         Self::new(Mixer::None, LayerMlp::Experts),
     ];
@@ -79,13 +78,10 @@ impl LayerKind {
     const fn index(self) -> usize {
         let behind = if self.frozen { Self::ALL.len() } else { 0 };
         behind
-            + match (self.mixer, self.mlp) {
-                (Mixer::None, LayerMlp::Experts) => 9,
-                (Mixer::None, _) => 8,
-                (Mixer::Mamba, _) => 7,
-                (_, LayerMlp::None) => 6,
-                (mixer, LayerMlp::Experts) => 3 + mixer as usize,
-                (mixer, LayerMlp::Plain) => mixer as usize,
+            + 3 * (if matches!(self.mixer, Mixer::None) { 3 } else { self.mlp as usize })
+            + match self.mixer {
+                Mixer::None => self.mlp as usize,
+                mixer => mixer as usize,
             }
     }
 
@@ -109,11 +105,6 @@ impl LayerKind {
         u32::from(self.has_mixer()) + u32::from(self.has_mlp())
     }
 
-    /// Whether it is a gated delta net of which each channel decays by itself.
-    pub(crate) fn has_narrow_gates(self, model: &Model) -> bool {
-        self.mixer == Mixer::DeltaNet && model.delta_net.is_some_and(|net| net.gate_rank.is_some())
-    }
-
     /// The name that sets it apart from the model's other kinds: `experts, window`.
     pub fn name(self, model: &Model) -> String {
         let alone = model.pattern.is_some();
@@ -122,13 +113,11 @@ impl LayerKind {
             LayerMlp::Experts => Some("experts"),
             LayerMlp::None => None,
         };
-        let differs = alone || model.window.is_some() || model.delta_net.is_some();
+        let differs = alone || model.window.is_some() || model.recurrent().is_some();
         let mixer = match self.mixer {
             Mixer::Attention => Some(if alone { "attention" } else { "full attention" }),
             Mixer::Window => Some("window"),
-            Mixer::DeltaNet if self.has_narrow_gates(model) => Some("Kimi delta attention"),
-            Mixer::DeltaNet => Some("gated delta net"),
-            Mixer::Mamba => Some("Mamba-2"),
+            Mixer::Recurrent => model.recurrent().map(Recurrence::name),
             Mixer::None => None,
         };
         let frozen = (model.frozen_layers > 0).then_some(if self.frozen { "frozen" } else { "trained" });
@@ -144,7 +133,7 @@ pub struct LayerPattern(Box<[LayerKind]>);
 
 /// The letters of a pattern.
 const LETTERS: [(char, LayerKind); 4] = [
-    ('M', LayerKind::new(Mixer::Mamba, LayerMlp::None)),
+    ('M', LayerKind::new(Mixer::Recurrent, LayerMlp::None)),
     ('*', LayerKind::new(Mixer::Attention, LayerMlp::None)),
     ('-', LayerKind::new(Mixer::None, LayerMlp::Plain)),
     ('E', LayerKind::new(Mixer::None, LayerMlp::Experts)),
@@ -156,9 +145,9 @@ impl LayerPattern {
         self.0.len() as u32
     }
 
-    /// Whether any layer has a state space.
-    pub fn has_mamba(&self) -> bool {
-        self.has(|kind| kind.mixer == Mixer::Mamba)
+    /// Whether any layer has a mixer with a state.
+    pub fn has_recurrence(&self) -> bool {
+        self.has(|kind| kind.mixer == Mixer::Recurrent)
     }
 
     /// Whether it has a kind that something holds of.
@@ -238,8 +227,8 @@ impl Model {
         let experts = self.experts.is_some_and(|experts| experts.are_in(layer));
         LayerKind {
             mlp: if experts { LayerMlp::Experts } else { LayerMlp::Plain },
-            mixer: match (self.delta_net, self.window) {
-                (Some(delta_net), _) if delta_net.is_in(layer, self.layers) => Mixer::DeltaNet,
+            mixer: match (self.recurrent(), self.window) {
+                (Some(recurrent), _) if recurrent.is_in(layer, self.layers) => Mixer::Recurrent,
                 (_, Some(window)) if window.is_in(layer) => Mixer::Window,
                 _ => Mixer::Attention,
             },
@@ -247,14 +236,30 @@ impl Model {
         }
     }
 
+    /// The mixer that layers of a kind have in place of attention.
+    pub fn recurrence(&self, kind: LayerKind) -> Option<&dyn Recurrence> {
+        if kind.mixer == Mixer::Recurrent { self.recurrent() } else { None }
+    }
+
     /// The kinds that its layers have, each with the number of its layers.
     pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
-        let mut counts = [0; 2 * LayerKind::ALL.len()];
-        let alike = self.experts.is_none() && self.window.is_none() && self.delta_net.is_none();
-        if alike && self.pattern.is_none() && self.frozen_layers == 0 {
-            counts[LayerKind::default().index()] = self.all_layers();
-        } else {
-            (0..self.all_layers()).for_each(|layer| counts[self.kind(layer).index()] += 1);
+        let others = self.experts.is_some() || self.window.is_some() || self.recurrent().is_some();
+        let alike = !others && self.pattern.is_none() && self.frozen_layers == 0;
+        let same = alike.then(|| (LayerKind::default(), self.all_layers()));
+        let counted = (!alike).then(|| self.counted_kinds());
+        same.into_iter().chain(counted.into_iter().flatten())
+    }
+
+    /// The same, counted turn by turn: of 61 layers of which the first 3 have no experts two kinds are asked for.
+    fn counted_kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
+        let (layers, period) = (self.all_layers(), self.kind_period());
+        let (mut counts, mut first) = ([0; 2 * LayerKind::ALL.len()], 0);
+        while first < layers {
+            let end = self.kind_changes().filter(|change| *change > first).fold(layers, u32::min);
+            for layer in (first..end).take(period as usize) {
+                counts[self.kind(layer).index()] += (end - layer).div_ceil(period);
+            }
+            first = end;
         }
         let frozen = LayerKind::ALL.map(|kind| LayerKind { frozen: true, ..kind });
         LayerKind::ALL.into_iter().chain(frozen).zip(counts).filter(|(_, count)| *count > 0)
@@ -270,7 +275,7 @@ impl Model {
         let dense = self.experts.and_then(|experts| experts.dense_layers);
         let windows = self.window.and_then(|window| window.layers);
         let first = self.window.filter(|window| window.full_first).map(|_| 1);
-        let last = self.delta_net.filter(|net| net.full_last).map(|_| self.layers.saturating_sub(1));
+        let last = self.recurrent().and_then(|recurrent| recurrent.last_change(self.layers));
         let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
         let frozen = Some(self.frozen_layers).filter(|layers| *layers > 0);
         dense.into_iter().chain(windows).chain(first).chain(last).chain(further).chain(frozen)
@@ -283,13 +288,21 @@ impl Model {
         }
         let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
         let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
-        let delta_net = self.delta_net.map_or(1, |delta_net| delta_net.full_every);
-        least_common_multiple(least_common_multiple(experts, window), delta_net).max(1)
+        let recurrent = self.recurrent().map_or(1, Recurrence::period);
+        least_common_multiple(least_common_multiple(experts, window), recurrent).max(1)
     }
 
     /// A sum over its layers.
     pub(crate) fn over_layers(&self, of: impl Fn(LayerKind) -> f64) -> f64 {
         self.kinds().map(|(kind, count)| f64::from(count) * of(kind)).sum()
+    }
+
+    /// A sum over the layers that have a mixer with a state.
+    pub(crate) fn over_recurrences(&self, of: impl Fn(&dyn Recurrence) -> f64) -> f64 {
+        if self.recurrent().is_none() {
+            return 0.0;
+        }
+        self.over_layers(|kind| self.recurrence(kind).map_or(0.0, &of))
     }
 
     /// A whole sum over its layers.

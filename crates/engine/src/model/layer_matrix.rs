@@ -44,9 +44,9 @@ pub struct LayerMatrix {
     pub matrix: Matrix,
     /// Numbers of the bias that is added to the product.
     pub bias: u64,
-    /// Numbers that a token leaves for backward between the product and what follows it in the part: the product's output,
-    /// and what is made of it; none of a last matrix, whose output joins the residual stream.
-    pub left: u64,
+    /// Numbers of a token that are kept for backward behind the product: its output, and what is made of it; none behind a last
+    /// matrix, whose output joins the residual stream. [`crate::cost`] gives them a format.
+    pub kept_outputs: u64,
     /// Matrices side by side in it that a runtime keeps one by one.
     pub joined: u64,
     /// How many of them the layer has.
@@ -58,8 +58,8 @@ pub struct LayerMatrix {
 impl LayerMatrix {
     /// One matrix without a bias, whose output alone is left.
     pub(super) const fn new(name: &'static str, part: LayerPart, role: MatrixRole, matrix: Matrix) -> Self {
-        let left = if matches!(role, MatrixRole::Last) { 0 } else { matrix.output };
-        Self { name, part, role, whole: false, matrix, bias: 0, left, joined: 1, count: 1, active: 1 }
+        let kept_outputs = if matches!(role, MatrixRole::Last) { 0 } else { matrix.output };
+        Self { name, part, role, whole: false, matrix, bias: 0, kept_outputs, joined: 1, count: 1, active: 1 }
     }
 
     /// A matrix before a mixer's core.

@@ -1,6 +1,6 @@
 //! Problems of a model's file. Not for its types, which reading checks.
 
-use super::{Heads, LatentAttention, LayerKind, LayerPattern, Mixer, Model};
+use super::{FieldProblem, Heads, LatentAttention, LayerKind, LayerPattern, Mixer, Model, Recurrence};
 use crate::problem::Problem;
 
 /// The most layers that a model may have: a hundred times as many as any has.
@@ -56,21 +56,19 @@ impl Model {
         // Latent attention computes its queries from a compressed vector: no source says from what it would compute a gate.
         let both = self.output_gate && self.latent.is_some();
         refuse("output_gate", both, "must not stand beside latent".to_owned());
-        if let Some(delta_net) = self.delta_net {
-            let wrong = delta_net.key_heads > 0 && !delta_net.value_heads.is_multiple_of(delta_net.key_heads);
-            let keys = delta_net.key_heads;
-            refuse("delta_net.value_heads", wrong, format!("must be a multiple of the {keys} key_heads"));
-            let wrong = delta_net.full_every < 2 || delta_net.full_every > self.layers;
-            refuse("delta_net.full_every", wrong, format!("must be between 2 and the {} layers", self.layers));
-            refuse("delta_net", self.window.is_some(), "must not stand beside window".to_owned());
-            refuse("delta_net", !self.causal, "must not stand beside causal = false".to_owned());
+        refuse(
+            "delta_net",
+            self.delta_net.is_some() && self.window.is_some(),
+            "must not stand beside window".to_owned(),
+        );
+        for (field, described) in self.described_recurrences() {
+            for (field, wrong, fix) in described.map_or_else(Vec::new, |described| described.problems(self.layers)) {
+                refuse(field, wrong, fix);
+            }
+            let both = described.is_some() && !self.causal;
+            refuse(field, both, "must not stand beside causal = false".to_owned());
         }
-        if let Some(mamba) = self.mamba {
-            let wrong = mamba.groups > 0 && !mamba.heads.is_multiple_of(mamba.groups);
-            refuse("mamba.heads", wrong, format!("must be a multiple of the {} groups", mamba.groups));
-            refuse("mamba", !self.causal, "must not stand beside causal = false".to_owned());
-        }
-        let missing = self.pattern.as_ref().is_some_and(LayerPattern::has_mamba) != self.mamba.is_some();
+        let missing = self.pattern.as_ref().is_some_and(LayerPattern::has_recurrence) != self.mamba.is_some();
         refuse("mamba", missing, "must stand where a pattern has the letter M, and only there".to_owned());
         if let Some(pattern) = &self.pattern {
             let missing = pattern.has(LayerKind::has_experts) != self.experts.is_some();
@@ -99,7 +97,7 @@ impl Model {
     }
 
     /// What is wrong with the heads of attention: of each field whether it is, and what it must be.
-    fn head_problems(&self) -> [(&'static str, bool, String); 6] {
+    fn head_problems(&self) -> [FieldProblem; 6] {
         let uneven = |Heads { queries, keys, .. }: Heads| keys > 0 && !queries.is_multiple_of(keys);
         let [full, windows] = [Mixer::Attention, Mixer::Window].map(|mixer| self.heads(mixer));
         let fix = |heads: Heads| format!("must divide the {} heads", heads.queries);
@@ -135,22 +133,8 @@ impl Model {
             counts.extend(window.head_size.map(|size| ("window.head_size", size)));
             counts.extend(window.value_head.map(|size| ("window.value_head", size)));
         }
-        if let Some(delta_net) = self.delta_net {
-            counts.push(("delta_net.key_heads", delta_net.key_heads));
-            counts.push(("delta_net.value_heads", delta_net.value_heads));
-            counts.push(("delta_net.key_head", delta_net.key_head));
-            counts.push(("delta_net.value_head", delta_net.value_head));
-            counts.push(("delta_net.conv", delta_net.conv));
-            counts.extend(delta_net.gate_rank.map(|rank| ("delta_net.gate_rank", rank)));
-        }
-        if let Some(mamba) = self.mamba {
-            counts.push(("mamba.heads", mamba.heads));
-            counts.push(("mamba.head", mamba.head));
-            counts.push(("mamba.state", mamba.state));
-            counts.push(("mamba.groups", mamba.groups));
-            counts.push(("mamba.conv", mamba.conv));
-            counts.push(("mamba.chunk", mamba.chunk));
-        }
+        let recurrences = self.described_recurrences().into_iter().filter_map(|(_, described)| described);
+        counts.extend(recurrences.flat_map(Recurrence::sizes));
         if let Some(experts) = self.experts {
             counts.push(("experts.count", experts.count));
             counts.extend(experts.ffn_hidden.map(|width| ("experts.ffn_hidden", width)));
@@ -183,23 +167,13 @@ impl Model {
         }
         let gates = if self.output_gate { heads } else { 0.0 };
         let attention = narrow * ((2.0 * (heads + kv_heads) + gates) * head + narrow);
-        let delta_net = self.delta_net.map_or(0.0, |delta_net| {
-            let [keys, values] =
-                [(delta_net.key_heads, delta_net.key_head), (delta_net.value_heads, delta_net.value_head)]
-                    .map(|(heads, size)| f64::from(heads) * f64::from(size));
-            let rank = f64::from(delta_net.gate_rank.unwrap_or(0));
-            let decays = f64::from(delta_net.value_heads) * f64::from(delta_net.key_head);
-            (hidden + f64::from(delta_net.conv)) * (2.0 * keys + 3.0 * values + 2.0 * f64::from(delta_net.value_heads))
-                + rank * (2.0 * hidden + values + decays)
-        });
         let indexer = self.indexer.map_or(0.0, |indexer| {
             let [heads, head] = [indexer.heads, indexer.head].map(f64::from);
             (narrow + 2.0) * (heads * head + heads + head)
         });
-        let mamba = self.mamba.map_or(0.0, |mamba| {
-            let [heads, head, groups, state] = [mamba.heads, mamba.head, mamba.groups, mamba.state].map(f64::from);
-            (hidden + f64::from(mamba.conv) + 1.0) * (3.0 * heads * head + 2.0 * groups * state + heads)
-        });
+        let recurrences = self
+            .described_recurrences()
+            .map(|(_, described)| described.map_or(0.0, |described| described.most_weights(hidden)));
         let experts = self.experts.map_or(0.0, |experts| {
             let own = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
             let beside = f64::from(experts.shared_ffn.unwrap_or(0)) + f64::from(experts.latent.unwrap_or(0));
@@ -208,6 +182,9 @@ impl Model {
         });
         let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
         (layers + f64::from(self.mtp_layers))
-            * (attention + indexer + delta_net + mamba + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+            * (attention
+                + indexer
+                + recurrences.iter().sum::<f64>()
+                + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
     }
 }

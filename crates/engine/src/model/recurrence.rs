@@ -1,100 +1,142 @@
-//! Mixers that keep a state of fixed size where attention looks at all tokens before.
+//! Mixers that keep a state of fixed size where attention looks at all tokens before. Each is a file beside this one, which
+//! says its shape, its parameters and its work for a token; what they have in common stands here.
 
-use crate::units::Flop;
+mod delta_net;
+mod mamba;
 
-use super::{GatedDeltaNet, LayerKind, LayerMatrix, Mamba, Mixer, Model};
+use std::fmt::Debug;
 
-/// A mixer with a state in place of attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recurrence {
-    /// A gated delta net.
-    DeltaNet(GatedDeltaNet),
-    /// A state space of Mamba-2.
-    Mamba(Mamba),
+use crate::units::{Count, Flop};
+
+use super::{LayerMatrix, Model};
+
+pub use delta_net::GatedDeltaNet;
+pub use mamba::Mamba;
+
+/// Accesses to memory by a kernel that multiplies a value with its gate in forward: both in and the product out.
+pub(crate) const GATE_FORWARD: f64 = 3.0;
+
+/// Those of its backward: both and the gradient in, two gradients out.
+pub(crate) const GATE_BACKWARD: f64 = 5.0;
+
+/// Arithmetic and traffic of a layer's mixer for a token in one pass, products by weights apart.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenWork {
+    /// Flop.
+    pub flop: Flop,
+    /// Elements of the storage format that move to or from memory.
+    pub elements: Count,
 }
 
-impl Recurrence {
-    /// The products before the state: the first one fused, then what expands narrow gates.
-    pub(super) fn inputs(self, hidden: u32) -> [Option<LayerMatrix>; 3] {
-        match self {
-            Self::DeltaNet(net) => net.inputs(hidden),
-            Self::Mamba(mamba) => [Some(mamba.input(hidden)), None, None],
-        }
+/// Kernels of which a calibration knows the share of the memory's rate that they reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecurrentKernels {
+    /// The chunked scans of state spaces.
+    Scan,
+    /// The chunked rules of gated delta nets.
+    DeltaRule,
+}
+
+/// A field of a model's file, whether it is wrong, and what it must be.
+pub type FieldProblem = (&'static str, bool, String);
+
+/// A mixer with a state in place of attention.
+pub trait Recurrence: Debug {
+    /// The name of layers that have it: `Mamba-2`.
+    fn name(&self) -> &'static str;
+
+    /// The name of what runs between its products by weights.
+    fn core_name(&self) -> &'static str;
+
+    /// Where its state is described, and who counts its flop so.
+    fn source(&self) -> &'static str;
+
+    /// Whether a layer of so many has it, where no pattern of letters says which layers do.
+    fn is_in(&self, _layer: u32, _layers: u32) -> bool {
+        false
     }
+
+    /// The number of layers after which its places repeat.
+    fn period(&self) -> u32 {
+        1
+    }
+
+    /// The layer, of so many, at which they repeat no more.
+    fn last_change(&self, _layers: u32) -> Option<u32> {
+        None
+    }
+
+    /// The products before the state: the first one fused, then what expands narrow gates.
+    fn inputs(&self, hidden: u32) -> [Option<LayerMatrix>; 3];
 
     /// Width of what it hands to the projection.
-    pub(super) fn width(self) -> u64 {
-        match self {
-            Self::DeltaNet(net) => net.value_width(),
-            Self::Mamba(mamba) => mamba.width(),
-        }
-    }
+    fn width(&self) -> u64;
 
     /// Weights of its convolution.
-    fn conv_weights(self) -> u64 {
-        match self {
-            Self::DeltaNet(net) => net.conv_weights(),
-            Self::Mamba(mamba) => mamba.conv_weights(),
-        }
-    }
+    fn conv_weights(&self) -> u64;
 
     /// Parameters beside matrices and weights of the convolution.
-    pub(super) fn other_parameters(self) -> u64 {
-        match self {
-            Self::DeltaNet(net) => net.other_parameters(),
-            Self::Mamba(mamba) => mamba.other_parameters(),
-        }
-    }
+    fn other_parameters(&self) -> u64;
 
     /// Numbers in the states of all its heads.
-    pub fn states(self) -> u64 {
-        match self {
-            Self::DeltaNet(net) => net.states(),
-            Self::Mamba(mamba) => mamba.states(),
-        }
-    }
+    fn states(&self) -> u64;
 
     /// Flop of a token in one forward pass for each of those numbers, token by token, as Megatron-LM's
-    /// `num_floating_point_operations` counts them. A gated delta net has a product each for the part that a key finds, the
-    /// value written in its place, the state's decay and the query's answer.
-    pub fn flop_per_number(self) -> f64 {
-        match self {
-            Self::DeltaNet(_) => 8.0,
-            Self::Mamba(_) => 7.0,
-        }
-    }
+    /// `num_floating_point_operations` counts them.
+    fn flop_per_number(&self) -> f64;
 
-    /// Flop of one token in one forward pass, token by token.
-    pub(crate) fn flop(self) -> Flop {
+    /// Flop of a token in one forward pass, token by token.
+    fn flop(&self) -> Flop {
         Flop::new(self.flop_per_number() * self.states() as f64)
     }
+
+    /// Flop of a token in one forward pass of the kernels, which work chunk by chunk.
+    fn chunked_flop(&self) -> Flop;
+
+    /// The work of a layer's forward for a token.
+    fn forward(&self) -> TokenWork;
+
+    /// The work of a layer's backward for a token.
+    fn backward(&self) -> TokenWork;
+
+    /// Elements that a token keeps for backward between the products by weights.
+    fn kept(&self) -> Count;
+
+    /// Elements for a token with which backward works.
+    fn worked_in(&self) -> Count;
+
+    /// The kernels that run it, where a calibration knows any.
+    fn kernels(&self) -> Option<RecurrentKernels>;
+
+    /// The groups of heads that tensor and context ranks share, each whole on a rank, and what they are called.
+    fn groups(&self) -> (u32, &'static str);
+
+    /// Widths of what context ranks that share its heads exchange before and behind it, an all-to-all each.
+    ///
+    /// # Errors
+    ///
+    /// If no program exchanges them: why.
+    fn exchanged(&self) -> Result<[Option<u64>; 6], &'static str>;
+
+    /// Its sizes by their fields in a model's file; each must be at least 1.
+    fn sizes(&self) -> Vec<(&'static str, u32)>;
+
+    /// What may be wrong with it in a model of so many layers.
+    fn problems(&self, layers: u32) -> Vec<FieldProblem>;
+
+    /// At least as many weights as a layer of it has, in numbers that cannot overflow.
+    fn most_weights(&self, hidden: f64) -> f64;
 }
 
 impl Model {
-    /// Weights of the convolution before a layer's mixer; none in most.
-    pub(crate) fn conv_weights(&self, kind: LayerKind) -> u64 {
-        self.recurrence(kind).map_or(0, Recurrence::conv_weights)
+    /// Every mixer with a state that its file describes, each by the field that does.
+    pub(super) fn described_recurrences(&self) -> [(&'static str, Option<&dyn Recurrence>); 2] {
+        let delta_net = self.delta_net.as_ref().map(|net| net as &dyn Recurrence);
+        [("delta_net", delta_net), ("mamba", self.mamba.as_ref().map(|mamba| mamba as &dyn Recurrence))]
     }
 
-    /// The mixer that layers of a kind have in place of attention.
-    pub fn recurrence(&self, kind: LayerKind) -> Option<Recurrence> {
-        match kind.mixer {
-            Mixer::DeltaNet => self.delta_net.map(Recurrence::DeltaNet),
-            Mixer::Mamba => self.mamba.map(Recurrence::Mamba),
-            Mixer::Attention | Mixer::Window | Mixer::None => None,
-        }
-    }
-
-    /// A sum over the layers that have such a mixer.
-    pub(crate) fn over_recurrences(&self, of: impl Fn(Recurrence) -> f64) -> f64 {
-        if self.delta_net.is_none() && self.mamba.is_none() {
-            return 0.0;
-        }
-        self.over_layers(|kind| self.recurrence(kind).map_or(0.0, &of))
-    }
-
-    /// Flop of one token in one forward pass of all of them, token by token.
-    pub(crate) fn recurrence_flop(&self) -> Flop {
-        Flop::new(self.over_recurrences(|recurrence| recurrence.flop().get()))
+    /// The mixer with a state that some of its layers have; a model has one at most.
+    pub fn recurrent(&self) -> Option<&dyn Recurrence> {
+        self.described_recurrences().into_iter().find_map(|(_, described)| described)
     }
 }

@@ -135,7 +135,7 @@ fn a_gated_delta_net_takes_the_place_of_attention() {
     // weights for each of 192 channels, `A_log` and `dt_bias` 4 each, the gated norm 32, the projection 128 x 128.
     let net = 41_984 + 768 + 8 + 32 + 16_384;
     // One norm of 128 more.
-    assert_eq!([0, 1, 2].map(of), [(net + 128, Mixer::DeltaNet); 3]);
+    assert_eq!([0, 1, 2].map(of), [(net + 128, Mixer::Recurrent); 3]);
     assert_eq!(of(3), (65_536 + 128, Mixer::Attention));
     // A token multiplies each but the vectors'.
     assert_eq!(model.matrix_parameters(), 3 * (net - 40) + 65_536 + 4 * 131_072);
@@ -211,7 +211,7 @@ fn experts_may_work_on_narrower_tokens() {
     assert_eq!(wide.active_parameters() - narrow.active_parameters(), 4 * (2 * (16_384 - 4096) - 2 * 4096));
     assert_eq!(narrow.part_parameters(narrow.kind(0), LayerPart::Routed).all, 8 * 4096);
     // The activation function sees experts and the shared one alone.
-    let seen = |one: LayerMatrix| if one.narrows() { 0 } else { one.active * one.left };
+    let seen = |one: LayerMatrix| if one.narrows() { 0 } else { one.active * one.kept_outputs };
     let widths = [LayerPart::Routed, LayerPart::Plain]
         .map(|part| narrow.part_matrices(narrow.kind(0), part).map(seen).sum::<u64>());
     assert_eq!(widths, [128, 32]);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::hardware::Peaks;
+use crate::hardware::{Architecture, Peaks};
 use crate::units::{FlopPerSecond, read_share};
 
 /// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
@@ -340,18 +340,13 @@ choice!(
 );
 
 impl AttentionKernel {
-    /// Whether it is not made for an architecture: flash attention 2 needs Ampere or later of NVIDIA's, flash attention 3 Hopper
-    /// (Dao-AILab/flash-attention, README.md), and `cuDNN` Ampere or later (NVIDIA, `cuDNN`'s support matrix). Nothing is known of
-    /// architectures that are not named.
+    /// Whether it is not made for an architecture, by name. Nothing is known of architectures that are not named.
     pub fn lacks(self, architecture: &str) -> bool {
-        let early = matches!(architecture, "volta" | "turing");
-        let others = architecture.starts_with("cdna") || architecture.starts_with("xe");
+        let Architecture { flash2, flash3, cudnn, .. } = Architecture::named(architecture);
         match self {
-            Self::Flash2 => early,
-            Self::Flash3 => {
-                early || others || ["ampere", "ada", "blackwell"].iter().any(|name| architecture.starts_with(name))
-            }
-            Self::Cudnn => early || others,
+            Self::Flash2 => !flash2,
+            Self::Flash3 => !flash3,
+            Self::Cudnn => !cudnn,
             Self::Stack | Self::Plain | Self::Sdpa => false,
         }
     }

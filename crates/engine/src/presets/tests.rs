@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::hardware::{Group, MAX_LEVELS, Network};
+use crate::hardware::{Architecture, Group, MAX_LEVELS, Network};
 use crate::plan::Sharding;
 use crate::stack::Collectives;
 use crate::units::{BytesPerSecond, Watts};
@@ -103,6 +103,7 @@ fn clusters_have_their_levels_and_calibrations_their_architectures() {
         let architecture = cluster.device.architecture.as_str();
         let entry = measured.architectures.contains_key(architecture);
         assert_ne!(entry, UNMEASURED.contains(&architecture), "{}: {architecture}", cluster.id);
+        assert!(Architecture::named(architecture).is_known(), "{}: {architecture}", cluster.id);
     }
     for stack in all(&library.stacks) {
         let wanted = if stack.id == "ideal" { "ideal" } else { "measured" };

@@ -45,7 +45,7 @@ pub(crate) struct UnitWork {
 }
 
 /// The mixers whose tokens meet across context ranks.
-const MIXERS: [Mixer; 4] = [Mixer::Attention, Mixer::Window, Mixer::DeltaNet, Mixer::Mamba];
+const MIXERS: [Mixer; 3] = [Mixer::Attention, Mixer::Window, Mixer::Recurrent];
 
 /// Transfers between the ranks that share the work of a unit.
 #[derive(Debug, PartialEq)]

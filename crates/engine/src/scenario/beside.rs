@@ -94,14 +94,15 @@ impl Scenario {
     pub fn critic(&self) -> Option<Self> {
         let post = &self.plan.post_training;
         let critic = if self.plan.writes() { post.critic() } else { BesideModel::None };
-        let mut scenario = self.clone();
-        match critic {
-            BesideModel::Other(OtherModel { model: Some(shape), .. }) => {
-                scenario.take_shape(shape);
-                scenario.plan.tuning = Tuning::default();
-            }
-            BesideModel::Resident => {}
+        let shape = match critic {
+            BesideModel::Other(OtherModel { model: Some(shape), .. }) => Some(shape),
+            BesideModel::Resident => None,
             _ => return None,
+        };
+        let mut scenario = self.clone();
+        if let Some(shape) = shape {
+            scenario.take_shape(shape);
+            scenario.plan.tuning = Tuning::default();
         }
         scenario.plan.post_training = PostTraining::default();
         scenario.plan.operators.clear();

@@ -9,7 +9,7 @@ mod operators;
 mod ranges;
 mod tuning;
 
-use crate::model::Mixer;
+use crate::model::{Mixer, Recurrence};
 use crate::plan::{AttentionKernel, Extent, Format, GradientFormat, Size, StageSizes};
 
 use super::field::{Field, MOST};
@@ -169,11 +169,11 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         let shares = |keys: u32| keys.is_multiple_of(size) || size.is_multiple_of(keys);
         heads.iter().find(|heads| !shares(heads.keys) && heads.keys != heads.queries).map(|heads| heads.keys)
     };
+    let groups = model.recurrent().map(Recurrence::groups);
     let divides = |size: u32| {
-        let delta_net = model.delta_net.is_none_or(|delta_net| delta_net.key_heads.is_multiple_of(size));
-        let mamba = model.mamba.is_none_or(|mamba| mamba.groups.is_multiple_of(size));
+        let grouped = groups.is_none_or(|(groups, _)| groups.is_multiple_of(size));
         let mlp = model.undivided_mlp(size).is_none();
-        [undivided(size).is_none(), unshared(size).is_none(), delta_net, mamba, mlp, !straddles(size)]
+        [undivided(size).is_none(), unshared(size).is_none(), grouped, mlp, !straddles(size)]
     };
     let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
     checks.refuse(
@@ -187,8 +187,7 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         let named = [
             format!("the {} heads of {}", undivided(tensor).unwrap_or(model.heads), model.name),
             format!("its {} key and value heads", unshared(tensor).unwrap_or(model.kv_heads)),
-            format!("the {} key heads of its gated delta net", model.delta_net.map_or(0, |net| net.key_heads)),
-            format!("the {} groups of its state space", model.mamba.map_or(0, |mamba| mamba.groups)),
+            groups.map_or_else(String::new, |(groups, of)| format!("the {groups} {of}")),
             format!("the MLP's width {}", model.undivided_mlp(tensor).unwrap_or(model.ffn_hidden.into())),
             format!("nodes of {per_node} devices"),
         ];

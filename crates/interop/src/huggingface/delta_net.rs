@@ -22,8 +22,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         value_head: keys.needed("delta_net.value_head", &["linear_value_head_dim"])?,
         conv: keys.needed("delta_net.conv", &["linear_conv_kernel_dim"])?,
         full_every: full_every(keys, layers)?,
-        full_last: false,
-        gate_rank: None,
+        ..GatedDeltaNet::default()
     }))
 }
 

@@ -45,7 +45,7 @@ fn letter(kind: &Value) -> char {
 
 /// The state space of a model whose pattern has one.
 pub(super) fn read(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Option<Mamba>, Problem> {
-    if !pattern.is_some_and(LayerPattern::has_mamba) {
+    if !pattern.is_some_and(LayerPattern::has_recurrence) {
         return Ok(None);
     }
     for (key, usual) in [("use_conv_bias", true), ("mamba_proj_bias", false)] {

@@ -1,7 +1,7 @@
 //! What is inside a node: how many devices, and what joins them, beside what the preset has.
 
 use crate::report::ImportReport;
-use shardscope_engine::hardware::{Cluster, Level};
+use shardscope_engine::hardware::{Architecture, Cluster, Level};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::BytesPerSecond;
 
@@ -193,10 +193,11 @@ fn links_told(Said { value, place }: &Said<DirectLinks>, architecture: &str) -> 
     ToldLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
 }
 
-/// Bytes per second of a link and direction: 25 GB/s from `NVLink` 2 to 4, 50 of the fifth (NVIDIA's data sheets).
+/// Bytes per second of a link and direction, by what a tool says of its wire, or else by the architecture: 25 GB/s from `NVLink`
+/// 2 to 4, 50 of the fifth (NVIDIA's data sheets).
 fn link(wire: Option<f64>, architecture: &str) -> f64 {
-    let is_fifth = wire.map_or(architecture == "blackwell", |wire| wire > 40.0);
-    if is_fifth { 50e9 } else { 25e9 }
+    let by_wire = |wire: f64| if wire > 40.0 { 50 } else { 25 };
+    1e9 * f64::from(wire.map_or_else(|| Architecture::named(architecture).link, by_wire))
 }
 
 /// Groups of neighbours that direct links join, where the whole node is slower: a level of their own below it.

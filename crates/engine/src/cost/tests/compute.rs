@@ -287,7 +287,7 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     let mut scenario = testing::scenario();
     Arc::make_mut(&mut scenario.model).delta_net = Some(net(2));
     let rates = rates(&scenario);
-    let kind = LayerKind::new(Mixer::DeltaNet, LayerMlp::Plain);
+    let kind = LayerKind::new(Mixer::Recurrent, LayerMlp::Plain);
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let head = 14_336.0 + 3072.0 + 4096.0 / 3.0;
@@ -317,7 +317,7 @@ fn decays_of_channels_move_more_and_compute_as_much() {
     let net = GatedDeltaNet { gate_rank: Some(8), ..net(2) };
     Arc::make_mut(&mut scenario.model).delta_net = Some(net);
     let rates = rates(&scenario);
-    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet, frozen: false };
+    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Recurrent, frozen: false };
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
@@ -378,7 +378,7 @@ fn a_state_space_takes_what_its_kernels_move() {
     let model = Arc::make_mut(&mut scenario.model);
     model.mamba = Some(Mamba { heads: 4, head: 32, state: 16, groups: 2, conv: 4, chunk: 64 });
     let rates = rates(&scenario);
-    let kind = LayerKind::new(Mixer::Mamba, LayerMlp::None);
+    let kind = LayerKind::new(Mixer::Recurrent, LayerMlp::None);
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");

@@ -109,7 +109,7 @@ fn latent_attention_sends_what_it_has_expanded() {
 #[test]
 fn heads_of_a_gated_delta_net_go_to_their_ranks() {
     let mut scenario = job("qwen3-next-80b-a3b", "8192", 1, 8, ContextKind::Zigzag);
-    let transfers = rates(&scenario).context_transfers(Mixer::DeltaNet, &layout(&scenario));
+    let transfers = rates(&scenario).context_transfers(Mixer::Recurrent, &layout(&scenario));
     let sent = 1024.0 * (2.0 * 2048.0 + 2.0 * 4096.0 + 2.0 * 32.0 + 4096.0) * 2.0 * 0.875;
     for way in [transfers.around.forward, transfers.around.backward] {
         close(way.received.get(), sent);

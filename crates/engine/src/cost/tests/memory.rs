@@ -45,6 +45,21 @@ fn an_mlp_in_tiles_keeps_its_input_and_computes_the_rest_again() {
     close((TokenFlop::new(&scenario).recomputed - flop.recomputed).get(), 2.0 * weights);
 }
 
+/// Latent attention of 16 heads of 64 channels: what compresses is whole on each tensor rank, and so is what it puts out where
+/// these do not share the sequence. A second rank spares half of the rest, in 16 bits: 1,024 channels of queries, 512 + 1,024 of
+/// keys and values, 16 x 32 of rotated keys, 1,024 of attention's output, and 2 x 4,096 in the MLP.
+#[test]
+fn tensor_ranks_each_keep_what_compresses_for_latent_attention() {
+    let mut scenario = testing::scenario();
+    let latent = LatentAttention { query: Some(256), key_value: 128, rotary: 32, value_head: 64 };
+    Arc::make_mut(&mut scenario.model).latent = Some(latent);
+    Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
+    let alone = rates(&scenario).activations(DENSE).layer;
+    scenario.plan.tensor = 2;
+    let spared = 1024.0 * (1024.0 + 1536.0 + 512.0 + 1024.0 + 8192.0);
+    close(alone - rates(&scenario).activations(DENSE).layer, spared);
+}
+
 /// Of the 32 bytes for each token and channel, in 16 bits: both norms read the residual stream, 2 bytes, and put out as much;
 /// attention reads queries, keys and values, and its projection what it puts out; an MLP reads its norm's output, and its
 /// activation function and second matrix 8 each.

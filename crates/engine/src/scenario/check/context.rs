@@ -14,27 +14,21 @@ fn states(scenario: &Scenario, checks: &mut Checks) {
     if *context == 1 {
         return;
     }
+    let Some(recurrent) = model.recurrent() else { return };
+    let kept_together = recurrent.exchanged().err();
     checks.refuse(
-        model.delta_net.is_some_and(|net| net.gate_rank.is_some()),
+        kept_together.is_some(),
         Field::Context.path(),
-        || {
-            format!(
-                "the gates of {} are made of a few channels, which no program gives to context ranks by heads",
-                model.name
-            )
-        },
+        || format!("{}, which no program gives to context ranks by heads", kept_together.unwrap_or_default()),
         || "choose 1".to_owned(),
     );
-    let net = model.delta_net.map(|net| (net.key_heads, "key heads of its gated delta net"));
-    let space = model.mamba.map(|mamba| (mamba.groups, "groups of its state space"));
-    for (heads, of) in net.into_iter().chain(space) {
-        checks.refuse(
-            !heads.is_multiple_of(tensor.saturating_mul(*context)),
-            Field::Context.path(),
-            || format!("tensor {tensor} x context {context} does not divide the {heads} {of}"),
-            || format!("choose {}", greatest_common_divisor(heads / tensor, *context)),
-        );
-    }
+    let (heads, of) = recurrent.groups();
+    checks.refuse(
+        !heads.is_multiple_of(tensor.saturating_mul(*context)),
+        Field::Context.path(),
+        || format!("tensor {tensor} x context {context} does not divide the {heads} {of}"),
+        || format!("choose {}", greatest_common_divisor(heads / tensor, *context)),
+    );
 }
 
 /// Context parallelism that no program has: ranks that do not divide the sequence or the heads, and states that would pass from

@@ -69,7 +69,7 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
     }
     let narrow = model.experts.is_some_and(|experts| experts.latent.is_some());
     checks.refuse(
-        model.delta_net.is_some() || model.mamba.is_some() || model.output_gate || narrow,
+        model.recurrent().is_some() || model.output_gate || narrow,
         Field::Train.path(),
         || format!("what adapters beside the gates of {} cost is not known", model.name),
         || "choose full".to_owned(),

@@ -208,14 +208,8 @@ pub(super) fn variant(
         return Ok((None, None));
     };
     match variant.text.as_str() {
-        SPARSE => {
-            let none = Indexer { heads: 0, head: 0, top_k: 0 };
-            Ok((Some(counted(none, &INDEXER, settings, draft, &variant)?), None))
-        }
-        DELTA_NET => {
-            let net = counted(NO_DELTA_NET, &DELTA_NETS, settings, draft, &variant)?;
-            Ok((None, Some(net)))
-        }
+        SPARSE => Ok((Some(counted(&INDEXER, settings, draft, &variant)?), None)),
+        DELTA_NET => Ok((None, Some(counted(&DELTA_NETS, settings, draft, &variant)?))),
         other => {
             let what = format!("attention of the variant '{}' is not known by its arguments", printable(other));
             Err(Problem::new(&variant.place, what, CONFIG))
@@ -223,25 +217,14 @@ pub(super) fn variant(
     }
 }
 
-const NO_DELTA_NET: GatedDeltaNet = GatedDeltaNet {
-    key_heads: 0,
-    value_heads: 0,
-    key_head: 0,
-    value_head: 0,
-    conv: 0,
-    full_every: 0,
-    full_last: false,
-    gate_rank: None,
-};
-
 /// A part of which each size is said.
-fn counted<T>(
-    mut part: T,
+fn counted<T: Default>(
     sizes: &[Count<T>],
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
     variant: &Setting,
 ) -> Result<T, Problem> {
+    let mut part = T::default();
     for (name, field, of) in sizes {
         let size = count(settings, draft, name, field)?;
         *of(&mut part) = size.ok_or_else(|| {

@@ -157,7 +157,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         qk_norm: if per_head && latent.is_none() { QkNorm::Head } else { QkNorm::None },
         bias,
         sequence,
-        mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
+        mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_recurrence)),
         pattern,
         biases,
         latent,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::figures::table::{CellTone, Table, TableCell};
 use shardscope_engine::evaluate::{MemoryParts, Summary};
+use shardscope_engine::hardware::{Architecture, Maker};
 use shardscope_engine::search::{CauseKind, ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
 use shardscope_engine::units::{Bytes, percent, signed, whole_percent};
 
@@ -52,7 +53,8 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
 /// The commands that tell hypotheses apart which explain a run equally well; `None` where they are of one kind.
 pub fn apart_words(diagnosis: &Diagnosis) -> Option<String> {
     let explaining = || diagnosis.hypotheses.iter().filter(|one| diagnosis.explains(one));
-    let amd = explaining().any(|one| one.candidate.scenario.cluster.device.architecture.starts_with("cdna"));
+    let of_amd = |architecture: &str| Architecture::named(architecture).maker == Maker::Amd;
+    let amd = explaining().any(|one| of_amd(&one.candidate.scenario.cluster.device.architecture));
     let has = |kind: CauseKind| explaining().any(|one| one.kind == kind);
     let [clocks, links] = if amd {
         ["rocm-smi --showclocks under load", "all_reduce_perf -b 1G -e 4G of rccl-tests"]

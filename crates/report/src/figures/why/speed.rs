@@ -2,7 +2,7 @@
 
 use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop, peak, unmet_logits_flop};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
-use shardscope_engine::model::{LayerKind, Recurrence};
+use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{FlopCount, Recompute};
 
 use crate::figures::figure::Figure;
@@ -313,20 +313,11 @@ impl FormulaFacts<'_> {
         let model = &self.scenario.model;
         let of_kind = |(kind, layers): (LayerKind, u32)| {
             let recurrence = model.recurrence(kind)?;
-            let source = match recurrence {
-                Recurrence::DeltaNet(_) => {
-                    "state of each value head: found, written, decayed and read (arXiv 2412.06464), as \
-                     num_floating_point_operations of Megatron-LM counts it"
-                }
-                Recurrence::Mamba(_) => {
-                    "state of each head (arXiv 2405.21060), as num_floating_point_operations of Megatron-LM counts it"
-                }
-            };
             let states = count(recurrence.states() as f64, "");
             Some(
                 Formula::from(recurrence.flop_per_number())
                     * input(format!("layers of {}", kind.name(model)), count(layers, ""), self.shape())
-                    * input("numbers in a layer's states", states, Citation::convention(source)),
+                    * input("numbers in a layer's states", states, Citation::convention(recurrence.source())),
             )
         };
         model.kinds().filter_map(of_kind).reduce(|one, other| one + other)
