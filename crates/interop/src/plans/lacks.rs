@@ -1,7 +1,7 @@
-//! What each tool lacks of a plan: which fields its file says, and what it does otherwise. Exports, searches and the nearest
-//! plan ask the same table.
+//! What each tool lacks of a plan: fields that its file cannot state, and deviations. Exports, searches and the nearest
+//! plan query the same table.
 //!
-//! Not for any tool's own entries, which stand beside its keys, nor for how what it says is written.
+//! Each tool's entries are beside its keys. Writes no files.
 
 use std::borrow::Cow;
 
@@ -12,35 +12,35 @@ use super::asked::AskedPlan;
 use super::deviation::{Deviation, LackedField};
 use super::table::{Means, Says, ToolKey};
 
-/// A tool in a version, and what it lacks.
+/// A version of a tool, and what it lacks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AskedTool {
-    /// Its name in sentences.
+    /// The tool's name in sentences.
     pub name: &'static str,
     pub version: &'static str,
-    /// The plans that it can run at all; any where it does not matter to it.
+    /// The plans that the tool can run at all; `None` for no limit.
     pub runs: Option<&'static Runs>,
     pub table: &'static ToolTable,
 }
 
-/// What the file of a tool says, and what the tool does otherwise.
+/// The keys of a tool's file, and the tool's deviations from plans.
 #[derive(Debug)]
 pub(crate) struct ToolTable {
-    /// Keys that are written, by which fields are said.
+    /// Keys that are written, and state fields.
     pub keys: &'static [&'static [ToolKey]],
     /// Keys that are only read.
     pub others: &'static [ToolKey],
-    /// What the tool does otherwise as a whole, beside what is lost with its keys.
+    /// Deviations of the tool as a whole, beside those of its keys.
     pub deviations: &'static [Deviation],
 }
 
 impl ToolTable {
-    /// All keys.
+    /// All keys that are written.
     pub fn keys(&self) -> impl Iterator<Item = ToolKey> {
         self.keys.iter().copied().flatten().copied()
     }
 
-    /// The names of keys that say something of a plan.
+    /// Names of keys that state something of a plan.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let keys = self.keys().chain(self.others.iter().copied());
         keys.flat_map(|key| match key.means {
@@ -50,7 +50,7 @@ impl ToolTable {
         })
     }
 
-    /// What the tool does otherwise.
+    /// All deviations of the tool.
     fn deviations(&self) -> impl Iterator<Item = &'static Deviation> {
         let lost =
             self.keys().filter_map(|key| if let Means::Codec(codec) = key.means { Some(codec.lost) } else { None });
@@ -59,8 +59,8 @@ impl ToolTable {
 }
 
 impl AskedTool {
-    /// Each part of a plan that the tool lacks: for which it refuses it first, then what it runs otherwise. Nothing is put
-    /// into words before it is asked for.
+    /// The fields of a plan that the tool lacks: first those for which it refuses the plan, then those that it runs
+    /// differently. Messages are made on demand.
     pub fn lacks<'a>(&'a self, asked: &'a AskedPlan<'a>) -> impl Iterator<Item = LackedField> + 'a {
         let runs = self.runs.into_iter().flat_map(move |runs| asked.job.lacks_of(self.name, runs));
         let refused = runs.map(|(field, problem)| LackedField { field, what: problem.what, fix: Some(problem.fix) });
@@ -78,8 +78,7 @@ impl AskedTool {
         refused.chain(deviations).chain(unsaid)
     }
 
-    /// Whether the tool refuses the value that a job has of a field, or runs it otherwise, whatever the job's other fields
-    /// say.
+    /// True if the tool refuses a field's value or runs it differently, whatever the job's other fields are.
     pub fn lacks_alone(&self, field: Field, asked: &AskedPlan<'_>) -> bool {
         let refused = || self.runs.is_some_and(|runs| field.is_lacked(&asked.job, runs));
         let met = || self.table.deviations().any(|deviation| deviation.is_met_alone(field, asked, self.version));
@@ -92,7 +91,7 @@ impl AskedTool {
         refused() || met() || unsaid()
     }
 
-    /// How the tool's file says the value of a field.
+    /// How the tool's file states a field's value.
     fn says(&self, field: Field, value: &Value, asked: &AskedPlan<'_>) -> Says {
         let said = self.table.keys().map(|key| key.means.says(field, value, asked.plan()));
         said.into_iter().find(|says| *says != Says::Nothing).unwrap_or(Says::Nothing)

@@ -1,6 +1,6 @@
-//! Correspondences between a tool's keys and the fields of a plan: each stands in one line, for both directions.
+//! Types for tables that map a tool's keys to fields of a plan, one line per key for both directions.
 //!
-//! Not for the lines themselves: each tool has its own beside what only it needs.
+//! The lines are in each tool's module.
 
 use serde_json::Value as Json;
 
@@ -13,59 +13,59 @@ use super::harmless::Harmless;
 use super::settings::{Setting, ToolSettings};
 use super::writer::{Line, PlanWriter, in_json};
 
-/// A key of a tool, or with a `*` at its end all that begin so.
+/// A key of a tool; a final `*` stands for any end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolKey {
-    /// Its name, with those of the objects around it before dots.
+    /// The key's name, with enclosing objects before dots.
     pub name: &'static str,
-    /// What it says.
+    /// What the key means for a plan.
     pub means: Means,
 }
 
-/// What a key says.
+/// The meaning of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Means {
     /// A field's number.
     Number(Field),
-    /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
+    /// A field in the tool's words, each with the field's value. If several have one value, the first is written.
     Words(Field, &'static [(&'static str, Value)]),
-    /// An optimizer, and whether its state is in pages, in other words. Of several for the same the first is written.
+    /// The optimizer, in the tool's words, and true if its state is paged. If several are equal, the first is written.
     Optimizers(&'static [(&'static str, Optimizer, bool)]),
-    /// Nothing at these values; at another one what a plan cannot say, with the way out.
+    /// Harmless at these values; any other value is refused, with this fix.
     Only(&'static [&'static str], &'static str),
-    /// What a plan cannot say at these values, with the way out; nothing at any other.
+    /// Refused at these values, with this fix; harmless at any other.
     Except(&'static [&'static str], &'static str),
-    /// The norm to which gradients are clipped; 0 where they are not.
+    /// The norm to which gradients are clipped; 0 for no clipping.
     Clipping,
-    /// Whether code is compiled, with the words for not, and the word for it where plans are written with it.
+    /// Compilation: the words for off, and the word for on if the key is written.
     Compiled(&'static [&'static str], Option<&'static str>),
-    /// Nothing of size, time or memory, and why.
+    /// No effect on size, time or memory, and why.
     Nothing(&'static str),
-    /// What several keys say together.
+    /// Several keys that are read and written together.
     Codec(&'static Codec),
-    /// Fields that are left to who starts the tool, and who that is.
+    /// Fields left to whoever starts the tool, and who that is.
     Left(&'static [Field], &'static str),
-    /// All that is left.
+    /// All remaining fields.
     Rest,
 }
 
-/// Keys that say fields together: how they are read, how they are written, and what is lost on the way.
+/// Keys that state fields together: how to read and write them, and what is lost.
 #[derive(Debug)]
 pub(crate) struct Codec {
-    /// Keys whose meaning is the same in any tool's file.
+    /// Keys that mean the same in any tool's file.
     pub names: &'static [&'static str],
-    /// Fields that the keys say, as planned but for what is lost.
+    /// Fields that the keys state as planned, except for what is lost.
     pub fields: &'static [Field],
-    /// Takes over what the keys say.
+    /// Reads the keys.
     pub read: fn(&mut ToolSettings, &mut PlanDraft),
-    /// The keys' lines of a plan.
+    /// Writes the keys' lines.
     pub write: fn(&mut PlanWriter<'_>) -> Vec<Line>,
-    /// What the tool does otherwise than the fields say.
+    /// Where the tool deviates from these fields.
     pub lost: &'static [Deviation],
 }
 
 impl Codec {
-    /// Keys that say fields, with how they are read and written.
+    /// Keys that state fields, with their reader and writer.
     pub const fn new(
         fields: &'static [Field],
         read: fn(&mut ToolSettings, &mut PlanDraft),
@@ -74,30 +74,30 @@ impl Codec {
         Self { names: &[], fields, read, write, lost: &[] }
     }
 
-    /// The same, with keys whose meaning is the same in any tool's file: unknown there, they are refused.
+    /// Adds keys that mean the same in any tool's file: where unknown, they are refused.
     pub const fn named(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
-    /// The same, with what is lost.
+    /// Adds deviations.
     pub const fn losing(self, lost: &'static [Deviation]) -> Self {
         Self { lost, ..self }
     }
 }
 
-/// How the line of a key says the value of a field.
+/// How a key's line states the value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// Not at all.
+    /// The line does not state it.
     Nothing,
-    /// As the plan has it.
+    /// The line states it as planned.
     AsPlanned,
-    /// Otherwise, and how.
+    /// The tool does something else: a description.
     Otherwise(&'static str),
 }
 
 impl Means {
-    /// Whether it says fields, and all of them are among these.
+    /// True if the key states fields, all of them among these.
     pub fn is_of(self, fields: &[Field]) -> bool {
         match self {
             Self::Number(field) | Self::Words(field, _) => fields.contains(&field),
@@ -106,7 +106,7 @@ impl Means {
         }
     }
 
-    /// How a line says the value that a field has in a plan.
+    /// How a line states a field's value in a plan.
     pub fn says(self, field: Field, value: &Value, plan: &Plan) -> Says {
         let optimizer = |(_, own, _): &(&str, Optimizer, bool)| *own == plan.optimizer;
         let is_said = match self {
@@ -129,7 +129,7 @@ impl Means {
         if is_said { Says::AsPlanned } else { Says::Nothing }
     }
 
-    /// The value that a key has in a tool's file of a plan; `None` where it does not stand there.
+    /// The value that a key has in a tool's file; `None` if the key is absent.
     fn written(self, writer: &PlanWriter<'_>) -> Option<Json> {
         let plan = writer.plan();
         match self {
@@ -150,7 +150,7 @@ impl Means {
     }
 }
 
-/// Writes the fields that a table has words for.
+/// Writes the lines of a table for a plan.
 pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for key in table {
@@ -173,7 +173,7 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
     lines
 }
 
-/// A tool's word, a switch where it is one.
+/// A tool's word; a boolean if it is one.
 fn word(theirs: &str) -> Json {
     theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
 }
@@ -183,22 +183,22 @@ pub const fn number(name: &'static str, field: Field) -> ToolKey {
     ToolKey { name, means: Means::Number(field) }
 }
 
-/// A key for a field in other words.
+/// A key for a field in the tool's words.
 pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
     ToolKey { name, means: Means::Words(field, words) }
 }
 
-/// A key for the optimizer, by its name and whether its state is in pages.
+/// A key for the optimizer and its paged state, in the tool's words.
 pub const fn optimizers(name: &'static str, words: &'static [(&'static str, Optimizer, bool)]) -> ToolKey {
     ToolKey { name, means: Means::Optimizers(words) }
 }
 
-/// A key that a plan can say nothing else of.
+/// A key that is refused unless it has one of these values.
 pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Only(values, fix) }
 }
 
-/// A key that a plan can say nothing of at some values.
+/// A key that is refused if it has one of these values.
 pub const fn except(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Except(values, fix) }
 }
@@ -208,53 +208,53 @@ pub const fn clips(name: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Clipping }
 }
 
-/// A key for compiled code, which is read.
+/// A key for compilation that is only read.
 pub const fn compiled(name: &'static str, off: &'static [&'static str]) -> ToolKey {
     ToolKey { name, means: Means::Compiled(off, None) }
 }
 
-/// A key for compiled code, which is written too.
+/// A key for compilation that is written too.
 pub const fn compiles(name: &'static str, off: &'static [&'static str], on: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Compiled(off, Some(on)) }
 }
 
-/// Keys that say fields together.
+/// Keys that state fields together.
 pub const fn codec(codec: &'static Codec) -> ToolKey {
     ToolKey { name: "", means: Means::Codec(codec) }
 }
 
-/// Fields that are left to who starts the tool.
+/// Fields left to whoever starts the tool.
 pub const fn left_to(who: &'static str, fields: &'static [Field]) -> ToolKey {
     ToolKey { name: "", means: Means::Left(fields, who) }
 }
 
-/// A key of no effect.
+/// A key without effect.
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Nothing(why) }
 }
 
-/// What several tools say by a switch: a switch of the plan itself,
+/// Words that several tools use for a switch of the plan.
 pub const SWITCH: &[(&str, Value)] = &[("true", Value::Switch(true)), ("false", Value::Switch(false))];
 
-/// whether layers are computed again,
+/// A switch for recomputation.
 pub(crate) const CHECKPOINTING: &[(&str, Value)] =
     &[("true", Value::Recompute(Recompute::Full)), ("false", Value::Recompute(Recompute::None))];
 
-/// and whether the state is on the host.
+/// A switch for offloading the whole state.
 pub(crate) const OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
-/// Whether the optimizer's state alone is there.
+/// A switch for offloading the optimizer's state alone.
 pub(crate) const OPTIMIZER_OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
-/// What most tools take for off.
+/// Values that most tools take for off.
 pub(crate) const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
 
-/// What several tools fill in from elsewhere when they start.
+/// The value that several tools fill in when they start.
 pub(crate) const FILLED_IN: &str = "auto";
 
-/// Reads the settings that a table knows.
+/// Reads the settings that a table has.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
         match key.means {
@@ -267,7 +267,7 @@ pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraf
 
 fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
     let (text, place) = (setting.text.as_str(), setting.place.as_str());
-    // A variable of a script that it does not set itself.
+    // A script's variable that the script does not set.
     let unset = text.contains('$');
     match means {
         Means::Words(field, _) if unset => draft.read(field, text, place),
@@ -322,7 +322,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
     }
 }
 
-/// A switch by the word that tables have for it, however it is written: `yes` and `1` behind options of Hugging Face's parser
+/// A switch in the tables' words, however it is written: `yes` and `1` in options of Hugging Face's parser
 /// (`string_to_bool` of `hf_argparser.py`), `on` in YAML.
 pub(crate) fn switched(text: &str) -> &str {
     match text.to_ascii_lowercase().as_str() {
@@ -332,14 +332,14 @@ pub(crate) fn switched(text: &str) -> &str {
     }
 }
 
-/// Refuses what is none of a key's words.
+/// Refuses a value that is none of a key's words.
 fn unknown(setting: &Setting, words: impl Iterator<Item = &'static str>, field: Field, draft: &mut PlanDraft) {
     let known: Vec<&str> = words.collect();
     let what = format!("'{}' is nothing that a plan can say; known: {}", setting.text, known.join(", "));
     draft.refuse(&setting.place, what, field);
 }
 
-/// A value that the tool fills in when it starts: known where another file says it.
+/// A value that the tool fills in when it starts: known only if another file gives it.
 pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     if draft.value(field).is_some() {
         draft.report.ignore(place, "'auto' is what another setting says");
@@ -348,13 +348,13 @@ pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     }
 }
 
-/// Notes what a file says and no table knows: what its tool's documentation shows to be harmless, and the rest.
+/// Notes settings that no table has: harmless ones by the tool's list, the rest as unknown.
 pub fn leave(tool: &str, settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = without_effect(tool, settings, draft);
     draft.unknown.extend(settings.rest().map(|(name, setting)| (name.to_owned(), setting.clone())));
 }
 
-/// Notes what is harmless to a tool, doubts its kernels, and leaves the rest.
+/// Notes a tool's harmless settings, doubts its kernels, and returns the rest.
 pub fn without_effect(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
     let PlanDraft { harmless, report, doubted, .. } = draft;
     let [harmless, kernels] = harmless.of_tool(tool);
