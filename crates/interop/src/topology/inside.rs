@@ -1,4 +1,4 @@
-//! What is inside a node: how many devices, and what joins them, beside what the preset has.
+//! The inside of a node: number of devices and their links, compared with the preset's.
 
 use crate::report::ImportReport;
 use shardscope_engine::hardware::{Cluster, Level};
@@ -8,10 +8,10 @@ use shardscope_engine::units::BytesPerSecond;
 use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said, UNSAID};
 use super::nodes::NodeGroup;
 
-/// The most that a slot of `PCIe` carries in a direction: 16 lanes of its fifth version.
+/// The most that a `PCIe` slot carries in one direction: 16 lanes of version 5.
 const PCIE: BytesPerSecond = BytesPerSecond::new(64e9);
 
-/// Devices of a node and their links.
+/// Sets a node's devices and links.
 pub fn put(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
@@ -30,7 +30,7 @@ pub fn put(
     }
 }
 
-/// How many devices the groups below a node have.
+/// Number of devices in each group below the node level.
 fn package(cluster: &Cluster) -> u32 {
     let inner = cluster.levels.iter().take_while(|level| level.name != "node");
     inner.filter_map(|level| level.members).product::<u32>().max(1)
@@ -40,11 +40,11 @@ fn node(cluster: &mut Cluster) -> Option<&mut Level> {
     cluster.levels.iter_mut().find(|level| level.name == "node")
 }
 
-/// What holds several dies as one device: no option, as bridges between cards are.
+/// The level that holds several dies as one device: unlike bridges between cards, it is not optional.
 const PACKAGE: &str = "package";
 
-/// Takes bridges between cards out where a file shows that there are none: one card has none, nor do cards that do not divide
-/// into bridged ones, nor those whose matrix shows `PCIe` alone.
+/// Removes bridges between cards if a file shows that there are none: a single card, cards that do not divide into
+/// bridged groups, or a matrix with `PCIe` alone.
 fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
     let bridged = package(cluster);
     let apart = facts.devices.iter().find(|devices| devices.value > 0 && !devices.value.is_multiple_of(bridged));
@@ -63,7 +63,7 @@ fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut Imp
     }
 }
 
-/// Devices of a node: what the files say must agree.
+/// Sets the devices per node; the files must agree.
 fn members(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
@@ -91,7 +91,7 @@ fn members(
     }
     report.take("devices of a node", first.value, &first.place);
     if let Some(node) = node(cluster) {
-        // A map of links is of so many devices, and of no other number.
+        // A map of links holds for one number of devices only.
         if node.members != Some(first.value / package) {
             node.links.clear();
         }
@@ -100,7 +100,7 @@ fn members(
     Ok(())
 }
 
-/// Devices of a node that a scheduler counts. Where a package holds several, some sites count devices and some packages.
+/// Devices per node in a scheduler's count. If packages hold several devices, some sites count devices, others packages.
 fn scheduled(
     facts: &MachineFacts,
     kind: &NodeGroup,
@@ -125,7 +125,7 @@ fn scheduled(
     said(whole)
 }
 
-/// What the tools say of direct links beside what the preset has: what differs is refused.
+/// Compares the tools' direct links with the preset's, and refuses a difference.
 fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) -> Result<(), Problem> {
     let (architecture, devices) = (cluster.device.architecture.clone(), cluster.devices_per_node());
     let Some(node) = node(cluster) else { return Ok(()) };
@@ -161,14 +161,14 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
     Ok(())
 }
 
-/// What a tool says of direct links, and what a device may send over them.
+/// Direct links that a tool prints, and the rates that a device may send over them.
 struct ToldLinks {
     place: String,
     words: String,
     readings: Vec<BytesPerSecond>,
 }
 
-/// Twelve links to each of seven others lead to a switch, four to each of three join them directly: a matrix has both.
+/// Twelve links to each of seven others lead to a switch; four to each of three are direct: a matrix may show both.
 fn pairs_told(Said { value, place }: &Said<JoinedPairs>, devices: u32, architecture: &str) -> ToldLinks {
     let link = link(None, architecture);
     let of_one = value.fewest(devices);
@@ -193,13 +193,13 @@ fn links_told(Said { value, place }: &Said<DirectLinks>, architecture: &str) -> 
     ToldLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
 }
 
-/// Bytes per second of a link and direction: 25 GB/s from `NVLink` 2 to 4, 50 of the fifth (NVIDIA's data sheets).
+/// Bytes per second of a link in one direction: 25 GB/s for `NVLink` 2 to 4, 50 GB/s for 5 (NVIDIA's data sheets).
 fn link(wire: Option<f64>, architecture: &str) -> f64 {
     let is_fifth = wire.map_or(architecture == "blackwell", |wire| wire > 40.0);
     if is_fifth { 50e9 } else { 25e9 }
 }
 
-/// Groups of neighbours that direct links join, where the whole node is slower: a level of their own below it.
+/// Adds a level for groups of neighbours with direct links, if the node as a whole is slower.
 fn grouped(facts: &MachineFacts, said: BytesPerSecond, cluster: &mut Cluster, report: &mut ImportReport) {
     let (architecture, devices) = (cluster.device.architecture.clone(), cluster.devices_per_node());
     let whole = package(cluster) == 1;

@@ -1,39 +1,39 @@
-//! How many nodes of each kind a scheduler has: by their names, of which each counts once, however often it is listed.
+//! Counts a scheduler's nodes of each kind by name, each name once, however often it is listed.
 //!
-//! Not for which kind is meant.
+//! Does not decide which kind is meant.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::facts::{NodeKind, Said, UNSAID};
 use super::hosts;
 
-/// The most names that are counted, of all lists together.
+/// The most names that are counted, over all lists.
 const MOST_NAMES: usize = 1 << 20;
 
-/// All nodes with as many devices of a type.
+/// All nodes with the same number of devices of a type.
 #[derive(Debug, Default)]
 pub(crate) struct NodeGroup<'a> {
-    /// Type of the devices; empty where the scheduler has none.
+    /// Type of the devices; empty if the scheduler has none.
     pub device: &'a str,
-    /// Devices of a node.
+    /// Devices per node.
     pub devices: u32,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// The partition that has most of them; empty where none is named.
+    /// The partition with most of the nodes; empty if none is named.
     pub partition: &'a str,
-    /// The first line that lists any.
+    /// The first line that lists any of the nodes.
     pub place: &'a str,
-    /// How many lines list them.
+    /// Number of lines that list the nodes.
     pub lines: usize,
-    /// Whether all have names; those that have none are counted by what their lines say.
+    /// True if all nodes have names; those without are counted by their lines.
     pub named: bool,
 }
 
-/// The nodes of each kind, in the order of types and devices.
+/// The nodes of each kind, sorted by type and devices.
 pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
-    // Where nothing says which nodes have devices, those of one partition are taken to be of one kind: the largest, or the
-    // largest whose name says what it has.
+    // If nothing tells which nodes have devices, one partition's nodes are taken as one kind: the largest with `gpu` in
+    // its name, else the largest.
     let is_said = kinds.iter().any(|kind| kind.value.devices != UNSAID);
     let partition = |kind: &Said<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
     let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
@@ -64,13 +64,13 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
             *left -= listed.len();
             names.extend(listed);
         } else {
-            // Lines of one partition are of different nodes; two partitions may share theirs.
+            // Lines of one partition list different nodes; two partitions may share nodes.
             let sum = unnamed.entry(partition).or_default();
             *sum = sum.saturating_add(*nodes);
         }
     }
     let most = unnamed.values().copied().max().unwrap_or(0);
-    // The default partition, which Slurm marks, before others of its size.
+    // Of partitions with equally many nodes, the default one, which Slurm marks, comes first.
     let partition = all.into_iter().max_by_key(|(name, nodes)| (*nodes, name.ends_with('*')));
     NodeGroup {
         device,
