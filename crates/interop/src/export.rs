@@ -8,8 +8,8 @@ use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 
 use super::fsdp2::{self, Names};
-use super::plans::asked::AskedPlan;
-use super::plans::deviation::LackedField;
+use super::plans::asked::PlanQuery;
+use super::plans::deviation::UnsupportedField;
 use super::plans::lacks::AskedTool;
 use super::plans::{self, JobWishes, PlanTarget};
 use super::trace::RankTrace;
@@ -79,18 +79,22 @@ impl ExportForm {
         let Some(tool) = self.asked(version)? else { return Ok(None) };
         let lacking = |scenario: &Scenario| {
             let Ok(job) = scenario.checked() else { return Default::default() };
-            let asked = AskedPlan::new(job);
-            let (refused, otherwise): (Vec<LackedField>, _) = tool.lacks(&asked).partition(|lack| lack.fix.is_some());
+            let asked = PlanQuery::new(job);
+            let (refused, otherwise): (Vec<UnsupportedField>, _) =
+                tool.lacks(&asked).partition(|lack| lack.fix.is_some());
             [refused, otherwise]
         };
-        let fields = |lacks: Vec<LackedField>| lacks.into_iter().map(|lack| lack.field).collect::<Vec<_>>();
+        let fields = |lacks: Vec<UnsupportedField>| lacks.into_iter().map(|lack| lack.field).collect::<Vec<_>>();
         let [refused, otherwise] = lacking(scenario);
         if refused.is_empty() && otherwise.is_empty() {
             return Ok(None);
         }
         let nearest = || nearest_plan(scenario, &|plan| lacking(plan).map(fields), &mut Workspace::default());
         let nearest = if nearest_wanted || !refused.is_empty() { nearest() } else { None };
-        Ok(Some(LackingPlan { refused: refused.into_iter().filter_map(LackedField::into_problem).collect(), nearest }))
+        Ok(Some(LackingPlan {
+            refused: refused.into_iter().filter_map(UnsupportedField::into_problem).collect(),
+            nearest,
+        }))
     }
 
     /// The files of a scenario's plan, for a version of the tool or the newest known.

@@ -12,8 +12,8 @@ use crate::FileText;
 use shardscope_engine::plan::{Accumulation, Format, Offload, Plan};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
-use super::plans::asked::AskedPlan;
-use super::plans::deviation::{Deviation, LackedField, Meets};
+use super::plans::asked::PlanQuery;
+use super::plans::deviation::{Deviation, DeviationTest, UnsupportedField};
 use super::plans::lacks::{AskedTool, ToolTable};
 use super::plans::table::left_to;
 
@@ -36,12 +36,12 @@ impl Fsdp2Spec {
 
 /// The specification of a scenario, or the reasons why FSDP2 cannot run it.
 pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
-    let asked = AskedPlan::new(scenario.checked()?);
+    let asked = PlanQuery::new(scenario.checked()?);
     let (layout, plan) = (*asked.layout(), &scenario.plan);
-    let (refused, otherwise): (Vec<LackedField>, Vec<LackedField>) =
+    let (refused, otherwise): (Vec<UnsupportedField>, Vec<UnsupportedField>) =
         ASKED.lacks(&asked).partition(|lack| lack.fix.is_some());
     if !refused.is_empty() {
-        return Err(refused.into_iter().filter_map(LackedField::into_problem).collect());
+        return Err(refused.into_iter().filter_map(UnsupportedField::into_problem).collect());
     }
     let wire = plan.sharding.wire;
     let reduce = scenario.reduction_format(wire.gradients);
@@ -131,7 +131,7 @@ const TABLE: ToolTable = ToolTable {
 const QUANTISED: &str = "FSDP2 does not quantise what travels: it moves more bytes than planned";
 
 /// A kind of parallelism that the script refuses.
-const fn not_alone(field: Field, meets: Meets, says: fn(&AskedPlan<'_>, &'static str) -> String) -> Deviation {
+const fn not_alone(field: Field, meets: DeviationTest, says: fn(&PlanQuery<'_>, &'static str) -> String) -> Deviation {
     Deviation::sentence(field, meets, says).alone().refused(|| "choose 1".to_owned())
 }
 

@@ -64,11 +64,11 @@ use super::report::Imported;
 use draft::PlanDraft;
 use harmless::HarmlessNames;
 use settings::{Setting, ToolSettings};
-use tool::Beside;
+use tool::CompanionFiles;
 
 pub use exported::ExportedPlan;
 
-pub use deviation::LackedField;
+pub use deviation::UnsupportedField;
 pub use exported::export;
 pub use sbatch::{JobLauncher, JobWishes};
 pub use target::PlanTarget;
@@ -302,7 +302,7 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
             continue;
         }
         if let Some(reads) = &tool.spec().reads {
-            (reads.read)(settings, Beside { deepspeed: deepspeed.clone(), launched: both }, draft);
+            (reads.read)(settings, CompanionFiles { deepspeed: deepspeed.clone(), launched: both }, draft);
         }
     }
     Ok(tool)
@@ -385,7 +385,8 @@ fn finish(
         file.machine = Some(machine);
     }
     let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();
+    let refused =
+        |problems: Vec<Problem>| problems.iter().map(|problem| import_problem(first, problem)).collect::<Vec<_>>();
     let mut scenario = library.resolve(&file).map_err(refused)?;
     if draft.value(Field::HostThreads).is_none()
         && let Some((threads, place)) = launched_threads(&scenario, &mut draft)
@@ -440,7 +441,7 @@ fn doubted(files: &[LauncherFile<'_>], tool: PlanTarget, draft: &PlanDraft) -> V
 }
 
 /// Rewords a scenario's problem for an import: the field of the result, and the flag that changes it.
-fn unlayable(file: &str, problem: &Problem) -> Problem {
+fn import_problem(file: &str, problem: &Problem) -> Problem {
     let flag = Field::behind(&problem.field).last().map_or_else(String::new, |field| format!(" (--{field})"));
     Problem::new(format!("{file}: {}{flag}", problem.field), &problem.what, &problem.fix)
 }

@@ -10,9 +10,9 @@ use shardscope_engine::search::plans::Launchers;
 use shardscope_engine::text::printable;
 
 use super::fsdp2;
-use super::plans::asked::AskedPlan;
+use super::plans::asked::PlanQuery;
 use super::plans::lacks::AskedTool;
-use super::plans::{LackedField, PlanTarget};
+use super::plans::{PlanTarget, UnsupportedField};
 
 /// A training launcher, in the newest known version.
 #[derive(Debug, Clone, Copy)]
@@ -50,14 +50,14 @@ impl Launcher {
 
     /// What the launcher lacks of a plan: first the stack's program, then fields for which it refuses the plan, then
     /// deviations. Empty if it takes the plan, or if the plan cannot be laid out.
-    pub fn lacks(&self, scenario: &Scenario) -> Vec<LackedField> {
+    pub fn lacks(&self, scenario: &Scenario) -> Vec<UnsupportedField> {
         let Ok(job) = scenario.checked() else { return Vec::new() };
-        let other = (!self.starts(scenario)).then(|| LackedField {
+        let other = (!self.starts(scenario)).then(|| UnsupportedField {
             field: Field::Stack,
             what: format!("it does not start {}", printable(&scenario.stack.name)),
             fix: None,
         });
-        other.into_iter().chain(self.tool.lacks(&AskedPlan::new(job))).collect()
+        other.into_iter().chain(self.tool.lacks(&PlanQuery::new(job))).collect()
     }
 
     /// True if the launcher runs a plan as planned.
@@ -74,12 +74,12 @@ impl Launcher {
 
 /// A plan that all launchers are asked about, built once.
 #[derive(Debug)]
-pub struct LaunchedPlan<'a>(AskedPlan<'a>);
+pub struct LaunchedPlan<'a>(PlanQuery<'a>);
 
 impl<'a> LaunchedPlan<'a> {
     /// The plan of a scenario.
     pub fn new(job: Checked<'a>) -> Self {
-        Self(AskedPlan::new(job))
+        Self(PlanQuery::new(job))
     }
 }
 

@@ -25,7 +25,7 @@ use super::report::{ImportReport, Imported};
 use shardscope_engine::problem::Problem;
 
 use cards::Card;
-use facts::{MachineFacts, Said, UNSAID};
+use facts::{MachineFacts, Sourced, UNKNOWN_COUNT};
 use nodes::NodeGroup;
 
 /// A machine, as in a preset.
@@ -173,7 +173,7 @@ fn kind<'a>(
 fn queue(facts: &MachineFacts, kind: Option<&NodeGroup>, report: &mut ImportReport) -> Option<Queue> {
     let named = kind.map(|kind| kind.partition).filter(|name| !name.is_empty());
     let only = || if facts.queues.len() == 1 { facts.queues.values().next() } else { None };
-    let Said { value: queue, place } = named.map_or_else(only, |name| facts.queues.get(name))?;
+    let Sourced { value: queue, place } = named.map_or_else(only, |name| facts.queues.get(name))?;
     report.take("queue.partition", &queue.partition, place);
     if let Some(longest) = queue.longest {
         report.take("queue.longest", longest, place);
@@ -199,7 +199,7 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
                 0 | 1 => String::new(),
                 lines => format!(" and {} more", lines - 1),
             };
-            if kind.devices == UNSAID {
+            if kind.devices == UNKNOWN_COUNT {
                 let why = "no column counts devices, so that those of one partition are taken: the largest, or one called gpu; --nodes says otherwise";
                 report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
             } else if kind.named {

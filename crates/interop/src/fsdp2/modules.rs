@@ -8,7 +8,7 @@ use super::spec::{Module, Reduce, Reshard};
 
 /// One module's settings in the scenario.
 #[derive(Debug, Clone, PartialEq)]
-struct Wanted {
+struct ModuleSettings {
     operator: Operator,
     extents: Extents,
     split: u32,
@@ -18,10 +18,10 @@ struct Wanted {
 /// All modules, and where FSDP2 deviates from the plan.
 pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Vec<Module>, Vec<String>) {
     let model = &scenario.model;
-    let mut ranges: Vec<(Option<Layers>, Wanted)> = Vec::new();
+    let mut ranges: Vec<(Option<Layers>, ModuleSettings)> = Vec::new();
     for layer in 0..model.layers {
         for wanted in of_layer(scenario, layer) {
-            let follows = |(layers, before): &&mut (Option<Layers>, Wanted)| {
+            let follows = |(layers, before): &&mut (Option<Layers>, ModuleSettings)| {
                 layers.is_some_and(|layers| layers.last + 1 == layer) && *before == wanted
             };
             match ranges.iter_mut().find(follows) {
@@ -37,7 +37,7 @@ pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Ve
         ranges.push((None, wanted(scenario, Operator::Head, Site::Head, Recompute::None)));
     }
     let mut notes = Vec::new();
-    let mut module = |(layers, wanted): (Option<Layers>, Wanted)| {
+    let mut module = |(layers, wanted): (Option<Layers>, ModuleSettings)| {
         let (module, why) = as_fsdp2(scenario, layout, layers, wanted, names);
         notes.extend(why.map(|why| format!("{}: {why}", module.path)));
         module
@@ -49,7 +49,7 @@ pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Ve
 }
 
 /// A layer as one module, or as attention and MLP.
-fn of_layer(scenario: &Scenario, layer: u32) -> Vec<Wanted> {
+fn of_layer(scenario: &Scenario, layer: u32) -> Vec<ModuleSettings> {
     let recompute = match scenario.plan.recompute {
         Recompute::Selective => Recompute::Selective,
         // Full recomputation covers the first layers.
@@ -66,7 +66,7 @@ fn of_layer(scenario: &Scenario, layer: u32) -> Vec<Wanted> {
     halves.map(|(operator, site)| wanted(scenario, operator, site, recompute)).collect()
 }
 
-fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recompute) -> Wanted {
+fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recompute) -> ModuleSettings {
     let (plan, sharding) = (&scenario.plan, &scenario.plan.sharding);
     let entry = plan.placement(site).map(|entry| &plan.operators[entry]);
     let own = entry.map(|entry| entry.extents.clone()).unwrap_or_default();
@@ -77,7 +77,7 @@ fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recomp
     };
     let sliced = !matches!(operator, Operator::Embedding | Operator::Head);
     let split = entry.filter(|_| sliced).map_or(1, |entry| entry.split);
-    Wanted { operator, extents, split, recompute }
+    ModuleSettings { operator, extents, split, recompute }
 }
 
 /// The layouts of the state: the plan's, then one for each operator with its own placement.
@@ -102,7 +102,7 @@ fn as_fsdp2(
     scenario: &Scenario,
     layout: &Layout,
     layers: Option<Layers>,
-    wanted: Wanted,
+    wanted: ModuleSettings,
     names: Names,
 ) -> (Module, Option<&'static str>) {
     let plan = &scenario.plan;

@@ -80,7 +80,7 @@ pub(super) enum Tied {
     Yes,
     No,
     /// No default: the configuration must state it.
-    Said,
+    Sourced,
 }
 
 /// Number of norms in a layer.
@@ -121,7 +121,7 @@ pub(super) enum KvHeads {
 /// Presence of a part of the model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Has {
+pub(super) enum Presence {
     #[default]
     No,
     Yes,
@@ -133,12 +133,12 @@ pub(super) enum Has {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(super) struct BiasRules {
-    pub qkv: Has,
-    pub projection: Has,
-    pub mlp: Has,
-    pub router: Has,
-    pub head: Has,
-    pub sinks: Has,
+    pub qkv: Presence,
+    pub projection: Presence,
+    pub mlp: Presence,
+    pub router: Presence,
+    pub head: Presence,
+    pub sinks: Presence,
 }
 
 /// Layers that have a sliding window.
@@ -199,7 +199,7 @@ pub(super) enum ExpertRule {
 /// Llama's values.
 impl Default for Family {
     fn default() -> Self {
-        let attention = || Has::If("attention_bias".to_owned(), false);
+        let attention = || Presence::If("attention_bias".to_owned(), false);
         Self {
             name: String::new(),
             aliases: Vec::new(),

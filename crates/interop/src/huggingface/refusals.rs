@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::experts;
-use super::family::{Families, Family, Has};
+use super::family::{Families, Family, Presence};
 use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
@@ -94,7 +94,7 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
         // Switches of other classes: this class has read its own before.
         let wrong = match key.as_str() {
             // Qwen 2's classes have these biases whatever the file says.
-            "attention_bias" if matches!(family.biases.qkv, Has::Yes) => false,
+            "attention_bias" if matches!(family.biases.qkv, Presence::Yes) => false,
             "attention_bias"
             | "mla_use_output_gate"
             | "mlp_bias"

@@ -3,7 +3,7 @@
 use shardscope_engine::model::{Biases, Indexer, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule, Tied, WindowRule};
+use super::family::{DeltaNetRule, Family, KvHeads, Norms, Presence, QkNormRule, Tied, WindowRule};
 use super::keys::Keys;
 use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
@@ -217,7 +217,7 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
     const KEY: &str = "tie_word_embeddings";
     match (keys.switch_of_all("tied", KEY)?, family.tied) {
         (Some(tied), _) => Ok(tied),
-        (None, Tied::Said) => Err(keys.error(KEY, "is missing", "add it")),
+        (None, Tied::Sourced) => Err(keys.error(KEY, "is missing", "add it")),
         (None, usual) => {
             keys.assume("tied", usual == Tied::Yes, KEY);
             Ok(usual == Tied::Yes)
@@ -282,10 +282,10 @@ fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
 /// Sets the matrices that have biases: all, none or some.
 fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let rules = &family.biases;
-    let mut given = |field: &str, has: &Has| match has {
-        Has::No => Ok(false),
-        Has::Yes => Ok(true),
-        Has::If(switch, usual) => keys.switch_or(field, switch, *usual),
+    let mut given = |field: &str, has: &Presence| match has {
+        Presence::No => Ok(false),
+        Presence::Yes => Ok(true),
+        Presence::If(switch, usual) => keys.switch_or(field, switch, *usual),
     };
     let biases = Biases {
         qkv: given("biases.qkv", &rules.qkv)?,

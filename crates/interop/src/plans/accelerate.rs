@@ -4,7 +4,7 @@ use shardscope_engine::plan::{Extent, Offload, Plan, Precision, Recompute, Reduc
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::context;
 use super::deepspeed;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO, WHOLE_CONTEXT};
@@ -397,7 +397,7 @@ pub(super) const UNSHARDED_REDUCTION: Deviation = Deviation::unsaid(Field::Reduc
 });
 
 /// True if FSDP shards anything.
-pub(super) fn is_sharded(asked: &AskedPlan<'_>) -> bool {
+pub(super) fn is_sharded(asked: &PlanQuery<'_>) -> bool {
     asked.fsdp2_shards().first.is_some()
 }
 

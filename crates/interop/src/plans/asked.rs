@@ -8,7 +8,7 @@ use shardscope_engine::scenario::{Checked, Field, Layout, Value};
 
 /// A plan that a tool is asked about: the values that matter, and its layout.
 #[derive(Debug)]
-pub(crate) struct AskedPlan<'a> {
+pub(crate) struct PlanQuery<'a> {
     pub job: Checked<'a>,
     /// In the order of the fields; those that need not be stated are left out.
     values: Vec<(Field, Value)>,
@@ -45,7 +45,7 @@ const NOT_OF_A_FILE: [Field; 11] = [
     Field::Imbalance,
 ];
 
-impl<'a> AskedPlan<'a> {
+impl<'a> PlanQuery<'a> {
     /// Collects the values of a scenario that can be laid out.
     pub fn new(job: Checked<'a>) -> Self {
         let values =

@@ -7,7 +7,7 @@ use shardscope_engine::plan::{ContextKind, MasterWeights, Moments, Optimizer, Pl
 use shardscope_engine::scenario::{Field, Scenario, Value};
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::context;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT};
 use super::draft::PlanDraft;
@@ -120,12 +120,12 @@ const HEADS: Codec = Codec::new(
 ]);
 
 /// True if context ranks exchange anything but heads.
-fn has_other_kind(asked: &AskedPlan<'_>) -> bool {
+fn has_other_kind(asked: &PlanQuery<'_>) -> bool {
     asked.layout().context > 1 && asked.job.context_kind() != ContextKind::Ulysses
 }
 
 /// True if the heads divide evenly among context ranks, and nothing attends to all tokens.
-fn can_exchange_heads(asked: &AskedPlan<'_>) -> bool {
+fn can_exchange_heads(asked: &PlanQuery<'_>) -> bool {
     let mut with = Scenario::clone(&asked.job);
     with.plan.context_kind = ContextKind::Ulysses;
     with.checked().is_ok()
@@ -431,11 +431,11 @@ pub(crate) const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 pub(crate) const TABLE: ToolTable = ToolTable { keys: &[KEYS], others: OTHERS, deviations: &[ONE_EXTENT, ALIKE] };
 
 /// The stage of a plan.
-fn stage(asked: &AskedPlan<'_>) -> usize {
+fn stage(asked: &PlanQuery<'_>) -> usize {
     STAGES.iter().position(|first| *first == asked.shards().first).unwrap_or_default()
 }
 
 /// True if DeepSpeed can shard weights over part of the ranks: 0.19 dropped `MiCS`, and refuses its key.
-fn has_mics(asked: &AskedPlan<'_>, version: &str) -> bool {
+fn has_mics(asked: &PlanQuery<'_>, version: &str) -> bool {
     stage(asked) == 3 && version == "0.18"
 }

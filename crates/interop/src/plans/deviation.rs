@@ -5,7 +5,7 @@
 use shardscope_engine::plan::{Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Layout, Problem};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 
 /// One way in which a tool deviates from a plan.
 #[derive(Debug, Clone, Copy)]
@@ -15,29 +15,29 @@ pub(crate) struct Deviation {
     /// True if this field's value alone decides.
     alone: bool,
     /// True for plans that the deviation applies to.
-    meets: Meets,
+    meets: DeviationTest,
     /// What the tool does instead.
-    does: Does,
+    does: DeviationText,
     /// The fix, if the tool refuses such plans.
     fix: Option<fn() -> String>,
 }
 
 /// What a tool does instead.
 #[derive(Debug, Clone, Copy)]
-enum Does {
+enum DeviationText {
     /// Text after the field and its value.
     Instead(&'static str),
     /// Such a text, with figures of the plan and the tool's version.
-    InsteadOf(fn(&AskedPlan<'_>, &'static str) -> String),
+    InsteadOf(fn(&PlanQuery<'_>, &'static str) -> String),
     /// A whole sentence.
-    Sentence(fn(&AskedPlan<'_>, &'static str) -> String),
+    Sentence(fn(&PlanQuery<'_>, &'static str) -> String),
     /// No text: the caller gives one.
     Nothing,
 }
 
 /// A field of a plan that a tool lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LackedField {
+pub struct UnsupportedField {
     /// The field to change.
     pub field: Field,
     /// What the tool does instead, or that it cannot run the plan.
@@ -46,7 +46,7 @@ pub struct LackedField {
     pub fix: Option<String>,
 }
 
-impl LackedField {
+impl UnsupportedField {
     /// The problem, if the tool refuses the plan.
     pub fn into_problem(self) -> Option<Problem> {
         Some(Problem::new(self.field.path(), self.what, self.fix?))
@@ -54,27 +54,35 @@ impl LackedField {
 }
 
 /// True if a deviation of a tool's version applies to a plan.
-pub(crate) type Meets = fn(&AskedPlan<'_>, &'static str) -> bool;
+pub(crate) type DeviationTest = fn(&PlanQuery<'_>, &'static str) -> bool;
 
 impl Deviation {
     /// A tool does something other than the field says.
-    pub const fn instead(field: Field, meets: Meets, does: &'static str) -> Self {
-        Self { field, alone: false, meets, does: Does::Instead(does), fix: None }
+    pub const fn instead(field: Field, meets: DeviationTest, does: &'static str) -> Self {
+        Self { field, alone: false, meets, does: DeviationText::Instead(does), fix: None }
     }
 
     /// As `instead`, with figures of the plan.
-    pub const fn instead_of(field: Field, meets: Meets, does: fn(&AskedPlan<'_>, &'static str) -> String) -> Self {
-        Self { field, alone: false, meets, does: Does::InsteadOf(does), fix: None }
+    pub const fn instead_of(
+        field: Field,
+        meets: DeviationTest,
+        does: fn(&PlanQuery<'_>, &'static str) -> String,
+    ) -> Self {
+        Self { field, alone: false, meets, does: DeviationText::InsteadOf(does), fix: None }
     }
 
     /// As `instead`, in a sentence that names what is planned.
-    pub const fn sentence(field: Field, meets: Meets, does: fn(&AskedPlan<'_>, &'static str) -> String) -> Self {
-        Self { field, alone: false, meets, does: Does::Sentence(does), fix: None }
+    pub const fn sentence(
+        field: Field,
+        meets: DeviationTest,
+        does: fn(&PlanQuery<'_>, &'static str) -> String,
+    ) -> Self {
+        Self { field, alone: false, meets, does: DeviationText::Sentence(does), fix: None }
     }
 
     /// A field that the tool's file cannot state in some plans.
-    pub const fn unsaid(field: Field, meets: Meets) -> Self {
-        Self { field, alone: false, meets, does: Does::Nothing, fix: None }
+    pub const fn unsaid(field: Field, meets: DeviationTest) -> Self {
+        Self { field, alone: false, meets, does: DeviationText::Nothing, fix: None }
     }
 
     /// Makes the field's value alone decide.
@@ -88,33 +96,33 @@ impl Deviation {
     }
 
     /// True if the deviation applies to a plan.
-    pub fn is_met(&self, asked: &AskedPlan<'_>, version: &'static str) -> bool {
+    pub fn is_met(&self, asked: &PlanQuery<'_>, version: &'static str) -> bool {
         (self.meets)(asked, version)
     }
 
     /// True if the value of `field` alone makes it apply.
-    pub fn is_met_alone(&self, field: Field, asked: &AskedPlan<'_>, version: &'static str) -> bool {
+    pub fn is_met_alone(&self, field: Field, asked: &PlanQuery<'_>, version: &'static str) -> bool {
         self.alone && self.field == field && self.is_met(asked, version)
     }
 
     /// The lacked field of a plan that it applies to; `unsupported` is the text where none is known.
     pub fn in_words(
         &self,
-        asked: &AskedPlan<'_>,
+        asked: &PlanQuery<'_>,
         version: &'static str,
         unsupported: impl Fn() -> String,
-    ) -> LackedField {
+    ) -> UnsupportedField {
         let named = |does: &str| {
             let value = asked.value(self.field).cloned().or_else(|| self.field.value(&asked.job));
             format!("{} {}: {does}", self.field.key(), value.map_or_else(String::new, |value| value.to_string()))
         };
         let what = match self.does {
-            Does::Instead(does) => named(does),
-            Does::InsteadOf(does) => named(&does(asked, version)),
-            Does::Sentence(does) => does(asked, version),
-            Does::Nothing => named(&unsupported()),
+            DeviationText::Instead(does) => named(does),
+            DeviationText::InsteadOf(does) => named(&does(asked, version)),
+            DeviationText::Sentence(does) => does(asked, version),
+            DeviationText::Nothing => named(&unsupported()),
         };
-        LackedField { field: self.field, what, fix: self.fix.map(|fix| fix()) }
+        UnsupportedField { field: self.field, what, fix: self.fix.map(|fix| fix()) }
     }
 }
 
@@ -143,7 +151,7 @@ pub(crate) const WEIGHTS_TOO: Deviation = Deviation::sentence(
 
 /// True if gradients are summed over copies of the shards at each micro-batch, false if once a step; `None` without
 /// copies, or without micro-batches to sum apart.
-pub(crate) fn sums_each_micro_batch(asked: &AskedPlan<'_>) -> Option<bool> {
+pub(crate) fn sums_each_micro_batch(asked: &PlanQuery<'_>) -> Option<bool> {
     let (plan, shards) = (asked.plan(), asked.shards());
     let apart = plan.accumulate > 1 && !plan.staged() && plan.reduction != Reduction::Step;
     let copied = shards.first.is_some() && shards.copies > 1;

@@ -9,7 +9,7 @@ use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_report::figures::caveats;
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::sbatch::{self, Job, JobWishes};
 use super::target::PlanTarget;
 use super::writer::PlanWriter;
@@ -39,7 +39,7 @@ pub fn export(
 ) -> Result<ExportedPlan, Vec<Problem>> {
     let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
-    let asked = AskedPlan::new(scenario.checked()?);
+    let asked = PlanQuery::new(scenario.checked()?);
     let (mut refused, mut notes) = (Vec::new(), Vec::new());
     for lack in target.asked(version).lacks(&asked) {
         match lack.fix {

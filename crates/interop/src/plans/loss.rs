@@ -3,7 +3,7 @@
 use shardscope_engine::plan::{LossFormat, LossKind, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
@@ -89,7 +89,7 @@ pub(super) const TRL: Codec = Codec::new(
 ]);
 
 /// True for methods other than SFT, whose `loss_type` is another one (`trl/trainer/dpo_config.py`).
-fn is_of_answers(asked: &AskedPlan<'_>) -> bool {
+fn is_of_answers(asked: &PlanQuery<'_>) -> bool {
     asked.plan().post_training.method != PostMethod::Sft
 }
 

@@ -15,7 +15,7 @@ use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT};
 use super::draft::PlanDraft;
 use super::harmless;
@@ -398,7 +398,7 @@ fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// The sequence length, or the rows of the learned position table.
-fn positions(asked: &AskedPlan<'_>) -> u32 {
+fn positions(asked: &PlanQuery<'_>) -> u32 {
     let model = &asked.job.model;
     match model.positions {
         Positions::Learned => model.position_rows.unwrap_or(model.sequence),

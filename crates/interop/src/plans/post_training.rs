@@ -4,7 +4,7 @@
 use shardscope_engine::plan::{BesideModel, Logits, Padding, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::loss;
@@ -265,7 +265,7 @@ pub(super) const COMPARES: &str = "it compares with a copy of the model, or besi
 pub(super) const FILLS: &str = "it fills the answers of a batch up to the longest";
 
 /// True if a plan's reference differs from theirs, which may be computed `ahead` of training.
-pub(super) fn compares_otherwise(asked: &AskedPlan<'_>, ahead: bool) -> bool {
+pub(super) fn compares_otherwise(asked: &PlanQuery<'_>, ahead: bool) -> bool {
     let plan = asked.plan();
     match plan.reference() {
         BesideModel::Host | BesideModel::Other(_) => true,
@@ -277,7 +277,7 @@ pub(super) fn compares_otherwise(asked: &AskedPlan<'_>, ahead: bool) -> bool {
 }
 
 /// True if a plan's padding differs from theirs, which may be `packed`.
-pub(super) fn fills_otherwise(asked: &AskedPlan<'_>, packed: bool) -> bool {
+pub(super) fn fills_otherwise(asked: &PlanQuery<'_>, packed: bool) -> bool {
     match asked.plan().post_training.padding {
         None | Some(Padding::Longest) => false,
         Some(Padding::Packed) => !packed,

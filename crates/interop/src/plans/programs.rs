@@ -18,7 +18,7 @@ use super::words::{CONFIG, is_python, position};
 
 use list::{OTHER_STAGE_WORDS, OTHER_STAGES, PROGRAMS, QUERIES_AND_VALUES, TRAINED_WORDS, UNTRAINED_WORDS};
 
-pub(super) use list::{KeepsLoaded, KnownProgram, MEGATRON, OTHER, TORCHTUNE, TRAINER};
+pub(super) use list::{KnownProgram, MEGATRON, MasterWeightRule, OTHER, TORCHTUNE, TRAINER};
 
 /// Internal setting: the word that tells that a program does not train. No tool's settings have a space.
 const UNTRAINED: &str = "started to";

@@ -20,7 +20,7 @@ pub(super) struct RolloutSettings<'a> {
 }
 
 /// A number, with the place of its setting or the program whose default it is.
-pub(super) struct SaidCount {
+pub(super) struct SourcedCount {
     pub value: u32,
     pub place: String,
 }
@@ -48,15 +48,15 @@ impl RolloutSettings<'_> {
     }
 
     /// A count from which several fields follow.
-    pub fn count(&mut self, name: &str, usual: u32) -> SaidCount {
+    pub fn count(&mut self, name: &str, usual: u32) -> SourcedCount {
         let Some(setting) = self.take(name) else {
-            return SaidCount { value: usual, place: format!("{name}, {}", self.default()) };
+            return SourcedCount { value: usual, place: format!("{name}, {}", self.default()) };
         };
         match setting.text.parse() {
-            Ok(value) if value > 0 => SaidCount { value, place: setting.place },
+            Ok(value) if value > 0 => SourcedCount { value, place: setting.place },
             _ => {
                 self.draft.cannot(&setting, "is no count", "write a number of 1 or more");
-                SaidCount { value: usual, place: setting.place }
+                SourcedCount { value: usual, place: setting.place }
             }
         }
     }
@@ -72,9 +72,9 @@ impl RolloutSettings<'_> {
     }
 
     /// Answers in a rollout and in each of its updates; the flags tell if the counts are of prompts.
-    pub fn batches(&mut self, rollout: &SaidCount, update: &SaidCount, [prompts, of_update]: [bool; 2]) {
+    pub fn batches(&mut self, rollout: &SourcedCount, update: &SourcedCount, [prompts, of_update]: [bool; 2]) {
         let group = self.draft.ranks(Field::Group);
-        let answers = |counted: &SaidCount, prompts: bool| {
+        let answers = |counted: &SourcedCount, prompts: bool| {
             let (each, what) = if prompts { (group, "prompts") } else { (1, "answers") };
             (counted.value.saturating_mul(each), format!("{} ({what})", counted.place))
         };
@@ -92,7 +92,7 @@ impl RolloutSettings<'_> {
     }
 
     /// The sequence: longest prompt plus longest answer.
-    pub fn sequence(&mut self, prompt: &SaidCount, answer: &SaidCount) {
+    pub fn sequence(&mut self, prompt: &SourcedCount, answer: &SourcedCount) {
         let place = format!("{} + {}", prompt.place, answer.place);
         self.draft.take(Field::Sequence, prompt.value.saturating_add(answer.value), &place);
     }

@@ -7,7 +7,7 @@ use shardscope_engine::units::Seconds;
 use shardscope_library::text::shell::ShellCode;
 
 use super::lacks::ToolTable;
-use super::table::{self, Means, ToolKey};
+use super::table::{self, KeyMeaning, ToolKey};
 use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
@@ -81,7 +81,7 @@ const MARGIN: f64 = 1.2;
 /// A job states all of a plan, or leaves it to the training program.
 pub(crate) const TABLE: ToolTable = ToolTable { keys: &[REST], others: &[], deviations: &[] };
 
-const REST: &[ToolKey] = &[ToolKey { name: "", means: Means::Rest }];
+const REST: &[ToolKey] = &[ToolKey { name: "", means: KeyMeaning::Rest }];
 
 impl Job<'_> {
     /// What the job's queue does not allow.

@@ -19,12 +19,12 @@ pub(crate) struct ToolKey {
     /// The key's name, with enclosing objects before dots.
     pub name: &'static str,
     /// What the key means for a plan.
-    pub means: Means,
+    pub means: KeyMeaning,
 }
 
 /// The meaning of a key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Means {
+pub(crate) enum KeyMeaning {
     /// A field's number.
     Number(Field),
     /// A field in the tool's words, each with the field's value. If several have one value, the first is written.
@@ -87,7 +87,7 @@ impl Codec {
 
 /// How a key's line states the value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum FieldCoverage {
     /// The line does not state it.
     Nothing,
     /// The line states it as planned.
@@ -96,7 +96,7 @@ pub(crate) enum Says {
     Otherwise(&'static str),
 }
 
-impl Means {
+impl KeyMeaning {
     /// True if the key states fields, all of them among these.
     pub fn is_of(self, fields: &[Field]) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl Means {
     }
 
     /// How a line states a field's value in a plan.
-    pub fn says(self, field: Field, value: &Value, plan: &Plan) -> Says {
+    pub fn says(self, field: Field, value: &Value, plan: &Plan) -> FieldCoverage {
         let optimizer = |(_, own, _): &(&str, Optimizer, bool)| *own == plan.optimizer;
         let is_said = match self {
             Self::Number(own) => own == field,
@@ -118,7 +118,7 @@ impl Means {
             Self::Optimizers(words) => field == Field::Optimizer && words.iter().any(optimizer),
             Self::Clipping => field == Field::ClipNorm,
             Self::Compiled(_, Some(_)) if field == Field::Compile && plan.compile == Compile::Layer => {
-                return Says::Otherwise("the model is compiled as a whole");
+                return FieldCoverage::Otherwise("the model is compiled as a whole");
             }
             Self::Compiled(_, Some(_)) => field == Field::Compile,
             Self::Codec(codec) => codec.fields.contains(&field),
@@ -126,7 +126,7 @@ impl Means {
             Self::Rest => true,
             Self::Only(..) | Self::Except(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
         };
-        if is_said { Says::AsPlanned } else { Says::Nothing }
+        if is_said { FieldCoverage::AsPlanned } else { FieldCoverage::Nothing }
     }
 
     /// The value that a key has in a tool's file; `None` if the key is absent.
@@ -155,16 +155,18 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for key in table {
         match key.means {
-            Means::Codec(codec) => {
+            KeyMeaning::Codec(codec) => {
                 lines.extend((codec.write)(writer));
                 writer.say_all(codec.fields);
             }
-            Means::Left(fields, to) => writer.leave(fields, to),
-            Means::Rest => writer.say_all(&Field::all().collect::<Vec<_>>()),
+            KeyMeaning::Left(fields, to) => writer.leave(fields, to),
+            KeyMeaning::Rest => writer.say_all(&Field::all().collect::<Vec<_>>()),
             means => {
                 let Some(value) = means.written(writer) else { continue };
                 lines.push(Line::new(key.name, value));
-                let says = |(field, value): &&(Field, Value)| means.says(*field, value, writer.plan()) != Says::Nothing;
+                let says = |(field, value): &&(Field, Value)| {
+                    means.says(*field, value, writer.plan()) != FieldCoverage::Nothing
+                };
                 let said: Vec<Field> = writer.asked.values().filter(says).map(|(field, _)| *field).collect();
                 writer.say_all(&said);
             }
@@ -180,57 +182,57 @@ fn word(theirs: &str) -> Json {
 
 /// A key for a field's number.
 pub const fn number(name: &'static str, field: Field) -> ToolKey {
-    ToolKey { name, means: Means::Number(field) }
+    ToolKey { name, means: KeyMeaning::Number(field) }
 }
 
 /// A key for a field in the tool's words.
 pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
-    ToolKey { name, means: Means::Words(field, words) }
+    ToolKey { name, means: KeyMeaning::Words(field, words) }
 }
 
 /// A key for the optimizer and its paged state, in the tool's words.
 pub const fn optimizers(name: &'static str, words: &'static [(&'static str, Optimizer, bool)]) -> ToolKey {
-    ToolKey { name, means: Means::Optimizers(words) }
+    ToolKey { name, means: KeyMeaning::Optimizers(words) }
 }
 
 /// A key that is refused unless it has one of these values.
 pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Only(values, fix) }
+    ToolKey { name, means: KeyMeaning::Only(values, fix) }
 }
 
 /// A key that is refused if it has one of these values.
 pub const fn except(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Except(values, fix) }
+    ToolKey { name, means: KeyMeaning::Except(values, fix) }
 }
 
 /// A key for the norm to which gradients are clipped.
 pub const fn clips(name: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Clipping }
+    ToolKey { name, means: KeyMeaning::Clipping }
 }
 
 /// A key for compilation that is only read.
 pub const fn compiled(name: &'static str, off: &'static [&'static str]) -> ToolKey {
-    ToolKey { name, means: Means::Compiled(off, None) }
+    ToolKey { name, means: KeyMeaning::Compiled(off, None) }
 }
 
 /// A key for compilation that is written too.
 pub const fn compiles(name: &'static str, off: &'static [&'static str], on: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Compiled(off, Some(on)) }
+    ToolKey { name, means: KeyMeaning::Compiled(off, Some(on)) }
 }
 
 /// Keys that state fields together.
 pub const fn codec(codec: &'static Codec) -> ToolKey {
-    ToolKey { name: "", means: Means::Codec(codec) }
+    ToolKey { name: "", means: KeyMeaning::Codec(codec) }
 }
 
 /// Fields left to whoever starts the tool.
 pub const fn left_to(who: &'static str, fields: &'static [Field]) -> ToolKey {
-    ToolKey { name: "", means: Means::Left(fields, who) }
+    ToolKey { name: "", means: KeyMeaning::Left(fields, who) }
 }
 
 /// A key without effect.
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Nothing(why) }
+    ToolKey { name, means: KeyMeaning::Nothing(why) }
 }
 
 /// Words that several tools use for a switch of the plan.
@@ -258,27 +260,27 @@ pub(crate) const FILLED_IN: &str = "auto";
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
         match key.means {
-            Means::Codec(codec) => (codec.read)(settings, draft),
-            Means::Left(..) | Means::Rest => {}
+            KeyMeaning::Codec(codec) => (codec.read)(settings, draft),
+            KeyMeaning::Left(..) | KeyMeaning::Rest => {}
             means => settings.take_all(key.name).iter().for_each(|setting| read_one(means, setting, draft)),
         }
     }
 }
 
-fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
+fn read_one(means: KeyMeaning, setting: &Setting, draft: &mut PlanDraft) {
     let (text, place) = (setting.text.as_str(), setting.place.as_str());
     // A script's variable that the script does not set.
     let unset = text.contains('$');
     match means {
-        Means::Words(field, _) if unset => draft.read(field, text, place),
-        Means::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
-        Means::Only(..) | Means::Except(..) if unset => {
+        KeyMeaning::Words(field, _) if unset => draft.read(field, text, place),
+        KeyMeaning::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
+        KeyMeaning::Only(..) | KeyMeaning::Except(..) if unset => {
             draft.cannot(setting, "is set outside the file", "set it in the file");
         }
-        Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
-        Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
-        Means::Number(field) => draft.read(field, text, place),
-        Means::Words(field, words) => {
+        KeyMeaning::Number(field) | KeyMeaning::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
+        KeyMeaning::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
+        KeyMeaning::Number(field) => draft.read(field, text, place),
+        KeyMeaning::Words(field, words) => {
             let is_meant = |theirs: &str| theirs.eq_ignore_ascii_case(text) || theirs == switched(text);
             if let Some((_, value)) = words.iter().find(|(theirs, _)| is_meant(theirs)) {
                 draft.take(field, value.clone(), place);
@@ -286,7 +288,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
                 unknown(setting, words.iter().map(|(theirs, _)| *theirs), field, draft);
             }
         }
-        Means::Optimizers(words) => {
+        KeyMeaning::Optimizers(words) => {
             if let Some((_, optimizer, paged)) = words.iter().find(|(theirs, ..)| theirs.eq_ignore_ascii_case(text)) {
                 draft.take(Field::Optimizer, *optimizer, place);
                 if *paged {
@@ -296,15 +298,15 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
                 unknown(setting, words.iter().map(|(theirs, ..)| *theirs), Field::Optimizer, draft);
             }
         }
-        Means::Only(values, fix) | Means::Except(values, fix) => {
+        KeyMeaning::Only(values, fix) | KeyMeaning::Except(values, fix) => {
             let is_listed = values.iter().any(|value| value.eq_ignore_ascii_case(text));
-            if is_listed == matches!(means, Means::Only(..)) {
+            if is_listed == matches!(means, KeyMeaning::Only(..)) {
                 draft.report.ignore(place, format!("'{text}' changes nothing"));
             } else {
                 draft.cannot(setting, "changes size, time or memory as no plan can say", fix);
             }
         }
-        Means::Clipping => match text.parse::<f64>() {
+        KeyMeaning::Clipping => match text.parse::<f64>() {
             Ok(norm) if norm > 0.0 => draft.report.ignore(place, "a plan clips gradients, to whatever norm"),
             Ok(_) => draft.take(Field::ClipNorm, false, place),
             Err(_) if unset || text == FILLED_IN => {
@@ -313,12 +315,12 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             Err(_) if OFF.contains(&text) || text == "null" => draft.take(Field::ClipNorm, false, place),
             Err(_) => draft.refuse(place, format!("'{text}' is no norm"), Field::ClipNorm),
         },
-        Means::Compiled(off, _) => {
+        KeyMeaning::Compiled(off, _) => {
             let off = off.iter().any(|value| value.eq_ignore_ascii_case(text));
             draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
         }
-        Means::Nothing(why) => draft.report.ignore(place, why),
-        Means::Codec(_) | Means::Left(..) | Means::Rest => {}
+        KeyMeaning::Nothing(why) => draft.report.ignore(place, why),
+        KeyMeaning::Codec(_) | KeyMeaning::Left(..) | KeyMeaning::Rest => {}
     }
 }
 

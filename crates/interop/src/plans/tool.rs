@@ -43,12 +43,12 @@ pub(crate) struct ReadTool {
     /// True if settings are the tool's; `None` if other signs tell it.
     pub is_of: Option<fn(&ToolSettings) -> bool>,
     /// Reads the tool's settings.
-    pub read: fn(ToolSettings, Beside, &mut PlanDraft),
+    pub read: fn(ToolSettings, CompanionFiles, &mut PlanDraft),
 }
 
 /// Files that accompany a tool's file.
 #[derive(Debug, Clone)]
-pub(crate) struct Beside {
+pub(crate) struct CompanionFiles {
     /// The DeepSpeed configuration that the file refers to.
     pub deepspeed: Option<ToolSettings>,
     /// True if Accelerate's configuration is present, which decides the sharding.
@@ -56,7 +56,7 @@ pub(crate) struct Beside {
 }
 
 /// Reads the Trainer's arguments, whichever program takes them: the reader knows programs by their keys.
-fn read_trainer(settings: ToolSettings, beside: Beside, draft: &mut PlanDraft) {
+fn read_trainer(settings: ToolSettings, beside: CompanionFiles, draft: &mut PlanDraft) {
     trainer::read(settings, beside.deepspeed, beside.launched, draft);
 }
 

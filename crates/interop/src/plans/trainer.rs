@@ -18,7 +18,7 @@ use super::kernels;
 use super::lacks::ToolTable;
 use super::loss;
 use super::post_training;
-use super::programs::{self, KeepsLoaded, KnownProgram};
+use super::programs::{self, KnownProgram, MasterWeightRule};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, Codec, OFF, OFFLOADED, SWITCH, ToolKey, clips, codec, compiled, compiles, except, left_to,
@@ -317,7 +317,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     adapters::read_plugins(settings, draft);
     adapters::read(settings, program, draft);
     let own = if inside.is_empty() { deepspeed.or(built_in) } else { Some(inside) };
-    let mut kept = KeepsLoaded::Nowhere;
+    let mut kept = MasterWeightRule::Nowhere;
     match (own, named) {
         (Some(own), _) => deepspeed::read_with_transformers(own, draft),
         (None, Some(file)) => {
@@ -330,7 +330,11 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
                 kept = read_fsdp(settings, draft);
             }
             let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
-            draft.stack.get_or_insert(if kept == KeepsLoaded::Unsharded && all { ALONE } else { accelerate::STACK });
+            draft.stack.get_or_insert(if kept == MasterWeightRule::Unsharded && all {
+                ALONE
+            } else {
+                accelerate::STACK
+            });
         }
     }
     read_storage(dtype, kept, program, draft);
@@ -341,14 +345,14 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
 
 /// Decides if weights loaded in 16 bits are trained without master weights; `kept` tells for which programs that holds
 /// with this sharding.
-fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgram, draft: &mut PlanDraft) {
+fn read_storage(dtype: Option<Setting>, kept: MasterWeightRule, program: &KnownProgram, draft: &mut PlanDraft) {
     let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
     let Some(dtype) = dtype else {
         let halves = draft.value(Field::Precision).and_then(Value::get::<Precision>) != Some(Precision::Fp32);
         let own = match kept {
-            KeepsLoaded::Nowhere => false,
-            KeepsLoaded::Unsharded => program.keeps_loaded != KeepsLoaded::Nowhere,
-            KeepsLoaded::UnderFsdp2 => program.keeps_loaded == KeepsLoaded::UnderFsdp2,
+            MasterWeightRule::Nowhere => false,
+            MasterWeightRule::Unsharded => program.keeps_loaded != MasterWeightRule::Nowhere,
+            MasterWeightRule::UnderFsdp2 => program.keeps_loaded == MasterWeightRule::UnderFsdp2,
         };
         if own && halves && all {
             draft.assume_16_bits(&format!("{} trains weights in the format in which it loads them", program.name));
@@ -357,9 +361,9 @@ fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgra
     };
     let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
     let whole = ["float32", "fp32"].contains(&dtype.text.as_str());
-    match (halves && kept == KeepsLoaded::Unsharded, all) {
+    match (halves && kept == MasterWeightRule::Unsharded, all) {
         (true, true) => draft.keep_16_bits(&dtype.place),
-        (_, false) if whole && kept == KeepsLoaded::Unsharded && draft.value(Field::FrozenFormat).is_none() => {
+        (_, false) if whole && kept == MasterWeightRule::Unsharded && draft.value(Field::FrozenFormat).is_none() => {
             draft.take(Field::FrozenFormat, FrozenFormat::Fp32, &dtype.place);
         }
         (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
@@ -405,7 +409,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Reads FSDP's settings; returns for which programs weights loaded in 16 bits have no fp32 copy.
-fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded {
+fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> MasterWeightRule {
     let mut inside = settings.take_inside("fsdp_config");
     // Real files use both spellings.
     let mut config = ToolSettings::new(&inside.file);
@@ -420,7 +424,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded 
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
         draft.assume(Field::Strategy, Value::id("ddp"), why);
         inside.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, "FSDP is off"));
-        return KeepsLoaded::Unsharded;
+        return MasterWeightRule::Unsharded;
     };
     let mesh = ["dp_replicate_size", "dp_shard_size"].map(|name| settings.take(name));
     // `"full_shard auto_wrap offload"`, or a list of the same words.
@@ -447,7 +451,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded 
     table::read(FSDP, &mut inside, draft);
     table::read(FSDP_ALIASES, &mut inside, draft);
     table::leave("", inside, draft);
-    if second { KeepsLoaded::UnderFsdp2 } else { KeepsLoaded::Nowhere }
+    if second { MasterWeightRule::UnderFsdp2 } else { MasterWeightRule::Nowhere }
 }
 
 /// The version that [`write()`] is for.

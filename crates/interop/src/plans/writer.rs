@@ -9,13 +9,13 @@ use serde_json::Value as Json;
 use shardscope_engine::plan::{Extent, GlobalBatch, Plan};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 
 /// A plan's fields, and which of them a tool's file states.
 #[derive(Debug)]
 pub(crate) struct PlanWriter<'a> {
     /// The plan to write.
-    pub asked: &'a AskedPlan<'a>,
+    pub asked: &'a PlanQuery<'a>,
     /// The version of the tool.
     pub version: &'static str,
     pub scenario: &'a Scenario,
@@ -57,7 +57,7 @@ pub(crate) fn in_json(value: &Value) -> Json {
 
 impl<'a> PlanWriter<'a> {
     /// Starts from a plan and a tool's version.
-    pub fn new(asked: &'a AskedPlan<'a>, version: &'static str) -> Self {
+    pub fn new(asked: &'a PlanQuery<'a>, version: &'static str) -> Self {
         let (said, own, elsewhere) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         Self { scenario: &asked.job, layout: *asked.layout(), asked, version, said, own, elsewhere }
     }

@@ -50,7 +50,7 @@ const BY_HAND: &str = "leave the log out, or write its row by hand: `shardscope 
 
 /// Fills a row from the arguments, or lists those that no row can state.
 pub fn fill(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
-    let errors = unsayable(arguments);
+    let errors = arguments_without_column(arguments);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -77,7 +77,7 @@ fn refusal(arguments: &Arguments<'_>, name: &str) -> Problem {
     Problem::new(place(name, line), format!("'{value}' has no column in a table of measured runs"), BY_HAND)
 }
 
-fn unsayable(arguments: &Arguments<'_>) -> Vec<Problem> {
+fn arguments_without_column(arguments: &Arguments<'_>) -> Vec<Problem> {
     let mut errors: Vec<Problem> =
         UNSAYABLE.into_iter().filter(|name| arguments.is_set(name)).map(|name| refusal(arguments, name)).collect();
     let heads = arguments.count("num_attention_heads").zip(arguments.count("hidden_size"));

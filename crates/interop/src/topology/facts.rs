@@ -7,7 +7,7 @@ use shardscope_engine::units::Seconds;
 
 /// A fact, and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said<T> {
+pub struct Sourced<T> {
     /// The fact's value.
     pub value: T,
     /// The file and its line.
@@ -15,7 +15,7 @@ pub struct Said<T> {
 }
 
 /// Stands for the devices of a node if no column counts them.
-pub(crate) const UNSAID: u32 = 0;
+pub(crate) const UNKNOWN_COUNT: u32 = 0;
 
 /// Nodes of one kind in a scheduler's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,23 +103,23 @@ pub(crate) struct DirectLinks {
 #[derive(Debug, Default)]
 pub(crate) struct MachineFacts {
     /// Device names that the driver gives.
-    pub names: Vec<Said<String>>,
+    pub names: Vec<Sourced<String>>,
     /// Devices per node.
-    pub devices: Vec<Said<u32>>,
+    pub devices: Vec<Sourced<u32>>,
     /// Memory per device, in MiB.
-    pub memory: Vec<Said<f64>>,
+    pub memory: Vec<Sourced<f64>>,
     /// Kinds of nodes.
-    pub kinds: Vec<Said<NodeKind>>,
+    pub kinds: Vec<Sourced<NodeKind>>,
     /// Ports near devices, or all ports of the node.
-    pub ports: Vec<Said<u32>>,
+    pub ports: Vec<Sourced<u32>>,
     /// Rate of each listed port that is up, in Gb/s.
-    pub rates: Vec<Said<f64>>,
+    pub rates: Vec<Sourced<f64>>,
     /// Direct links of a device.
-    pub links: Vec<Said<DirectLinks>>,
+    pub links: Vec<Sourced<DirectLinks>>,
     /// Links between pairs of devices.
-    pub pairs: Vec<Said<JoinedPairs>>,
+    pub pairs: Vec<Sourced<JoinedPairs>>,
     /// Limits of jobs, by partition.
-    pub queues: BTreeMap<String, Said<Queue>>,
+    pub queues: BTreeMap<String, Sourced<Queue>>,
     /// Entries without effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }
@@ -139,9 +139,11 @@ impl MachineFacts {
         if partition.is_empty() {
             return;
         }
-        let new =
-            || Said { value: Queue { partition: partition.to_owned(), ..Queue::default() }, place: place.to_owned() };
-        let Said { value: queue, .. } = self.queues.entry(partition.to_owned()).or_insert_with(new);
+        let new = || Sourced {
+            value: Queue { partition: partition.to_owned(), ..Queue::default() },
+            place: place.to_owned(),
+        };
+        let Sourced { value: queue, .. } = self.queues.entry(partition.to_owned()).or_insert_with(new);
         queue.longest = longest.or(queue.longest);
         queue.nodes = nodes.or(queue.nodes);
     }

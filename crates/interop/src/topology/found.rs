@@ -4,7 +4,7 @@ use crate::runs::plain;
 use shardscope_engine::problem::Problem;
 use shardscope_library::disk::InputKind;
 
-use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Sourced};
 use super::{ports, rocm, slurm, xml};
 
 /// Adds the facts in a file.
@@ -38,7 +38,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
     ports::read(file, &lines, facts)?;
     rocm::read(file, &lines, facts);
     if listed > 0 {
-        facts.devices.push(Said { value: listed, place: file.to_owned() });
+        facts.devices.push(Sourced { value: listed, place: file.to_owned() });
     }
     matrix(file, &lines, facts);
     links(file, &lines, facts);
@@ -86,7 +86,7 @@ const OWN_MEMORY: &str = "FB Memory Usage";
 
 /// Reads a device in `nvidia-smi -L`, `-q`, its table or its CSV, and its memory, which `-q` has in sections.
 fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> bool {
-    let said = |value: &str| Said { value: value.trim().to_owned(), place: place.to_owned() };
+    let said = |value: &str| Sourced { value: value.trim().to_owned(), place: place.to_owned() };
     let after =
         |key: &str| line.trim_start().strip_prefix(key).map(|rest| rest.trim_start().trim_start_matches(':').trim());
     let memory = line.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("MiB"));
@@ -95,11 +95,11 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
         .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
     {
         // The table has used and total memory side by side; the total is the larger figure.
-        facts.memory.push(Said { value, place: place.to_owned() });
+        facts.memory.push(Sourced { value, place: place.to_owned() });
     }
     let total = after("Total").filter(|_| section == OWN_MEMORY);
     if let Some(total) = total.and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
-        facts.memory.push(Said { value: total, place: place.to_owned() });
+        facts.memory.push(Sourced { value: total, place: place.to_owned() });
     }
     // `xpu-smi discovery`: `| 0         | Device Name: Intel(R) Data Center GPU Max 1550   |`.
     if let Some((_, name)) = line.split_once("Device Name:") {
@@ -129,7 +129,7 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
             facts.memory.extend(
                 total
                     .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
-                    .map(|value| Said { value, place: place.to_owned() }),
+                    .map(|value| Sourced { value, place: place.to_owned() }),
             );
             return true;
         }
@@ -149,7 +149,7 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
     // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: first devices, then ports, then columns that do not matter.
     let devices = head.iter().take_while(|word| device(word)).count();
     let place = format!("{file}:{}", at + 1);
-    facts.devices.push(Said { value: devices as u32, place: place.clone() });
+    facts.devices.push(Sourced { value: devices as u32, place: place.clone() });
     let ports = head.iter().skip(devices).take_while(|word| word.starts_with("NIC") || word.starts_with("mlx")).count();
     let rows = lines[at + 1..].iter().map(|line| line.split_whitespace().collect());
     let rows: Vec<Vec<&str>> = rows.take_while(|row: &Vec<_>| row.first().is_some_and(|word| device(word))).collect();
@@ -158,7 +158,7 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
         |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| matches!(*to, "PIX" | "PXB")));
     let near = (0..ports).filter(|port| near(*port)).count() as u32;
     if near > 0 {
-        facts.ports.push(Said { value: near, place: place.clone() });
+        facts.ports.push(Sourced { value: near, place: place.clone() });
     }
     let mut pairs = JoinedPairs::default();
     for (one, row) in (0..).zip(&rows) {
@@ -167,7 +167,7 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
         }
     }
     if pairs.pcie > 0 || !pairs.direct.is_empty() {
-        facts.pairs.push(Said { value: pairs, place });
+        facts.pairs.push(Sourced { value: pairs, place });
     }
 }
 
@@ -182,6 +182,6 @@ fn links(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let rates: Vec<f64> = first.clone().map(|(_, line)| line).take_while(is_link).filter_map(rate).collect();
     if let (Some((at, _)), Some(wire)) = (first.clone().next(), rates.first()) {
         let value = DirectLinks { count: rates.len() as u32, wire: Some(*wire) };
-        facts.links.push(Said { value, place: format!("{file}:{}", at + 1) });
+        facts.links.push(Sourced { value, place: format!("{file}:{}", at + 1) });
     }
 }

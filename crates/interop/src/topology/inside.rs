@@ -5,7 +5,7 @@ use shardscope_engine::hardware::{Cluster, Level};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::BytesPerSecond;
 
-use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said, UNSAID};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Sourced, UNKNOWN_COUNT};
 use super::nodes::NodeGroup;
 
 /// The most that a `PCIe` slot carries in one direction: 16 lanes of version 5.
@@ -72,11 +72,11 @@ fn members(
 ) -> Result<(), Problem> {
     without_bridges(facts, cluster, report);
     let package = package(cluster);
-    let scheduled = match kind.filter(|kind| kind.devices != UNSAID) {
+    let scheduled = match kind.filter(|kind| kind.devices != UNKNOWN_COUNT) {
         Some(kind) => Some(scheduled(facts, kind, package, cluster, report)?),
         None => None,
     };
-    let all: Vec<Said<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
+    let all: Vec<Sourced<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
     let Some(first) = all.first() else {
         report.assume("devices of a node", cluster.devices_per_node(), "the preset's; no file counts them");
         return Ok(());
@@ -107,11 +107,11 @@ fn scheduled(
     package: u32,
     cluster: &Cluster,
     report: &mut ImportReport,
-) -> Result<Said<u32>, Problem> {
+) -> Result<Sourced<u32>, Problem> {
     let (count, whole) = (kind.devices, kind.devices.saturating_mul(package));
     let driver = facts.devices.iter().find(|one| one.value > 0);
     let known = driver.map_or(cluster.devices_per_node(), |said| said.value);
-    let said = |value| Ok(Said { value, place: kind.place.to_owned() });
+    let said = |value| Ok(Sourced { value, place: kind.place.to_owned() });
     if package == 1 || known == count {
         return said(count);
     }
@@ -133,7 +133,7 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
     let fix = "name a preset with such links with --device, or say with --node-bandwidth what a device sends to others \
                of its node, like --node-bandwidth '20 GB/s'";
     let pairs = facts.pairs.first();
-    if let Some(Said { value, place }) = pairs.filter(|pairs| pairs.value.groups(devices).len() > 1) {
+    if let Some(Sourced { value, place }) = pairs.filter(|pairs| pairs.value.groups(devices).len() > 1) {
         let all = value.pcie as usize + value.direct.len();
         let told = format!("{} of {all} pairs of devices are joined by PCIe", value.pcie);
         if known > PCIE {
@@ -145,9 +145,9 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
         return Ok(());
     }
     let counted = pairs.filter(|pairs| pairs.value.counted).map(|pairs| pairs_told(pairs, devices, &architecture));
-    let told: Vec<ToldLinks> =
+    let told: Vec<ReportedLinks> =
         counted.into_iter().chain(facts.links.first().map(|links| links_told(links, &architecture))).collect();
-    for ToldLinks { place, words, readings } in &told {
+    for ReportedLinks { place, words, readings } in &told {
         if !readings.iter().any(|rate| (rate.get() / known.get() - 1.0).abs() < 0.01) {
             let rates: Vec<String> = readings.iter().map(ToString::to_string).collect();
             let what = format!("{words}: {}, and the preset has {known}", rates.join(" through a switch, or "));
@@ -162,14 +162,14 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
 }
 
 /// Direct links that a tool prints, and the rates that a device may send over them.
-struct ToldLinks {
+struct ReportedLinks {
     place: String,
     words: String,
     readings: Vec<BytesPerSecond>,
 }
 
 /// Twelve links to each of seven others lead to a switch; four to each of three are direct: a matrix may show both.
-fn pairs_told(Said { value, place }: &Said<JoinedPairs>, devices: u32, architecture: &str) -> ToldLinks {
+fn pairs_told(Sourced { value, place }: &Sourced<JoinedPairs>, devices: u32, architecture: &str) -> ReportedLinks {
     let link = link(None, architecture);
     let of_one = value.fewest(devices);
     let counts = || value.direct.values().copied();
@@ -182,15 +182,15 @@ fn pairs_told(Said { value, place }: &Said<JoinedPairs>, devices: u32, architect
     };
     let counts = alike.into_iter().chain(Some(of_one).filter(|_| devices > 2 || alike.is_none()));
     let readings = counts.map(|links| BytesPerSecond::new(f64::from(links) * link)).collect();
-    ToldLinks { place: place.clone(), words: format!("{words}, {} a link", BytesPerSecond::new(link)), readings }
+    ReportedLinks { place: place.clone(), words: format!("{words}, {} a link", BytesPerSecond::new(link)), readings }
 }
 
-fn links_told(Said { value, place }: &Said<DirectLinks>, architecture: &str) -> ToldLinks {
+fn links_told(Sourced { value, place }: &Sourced<DirectLinks>, architecture: &str) -> ReportedLinks {
     let DirectLinks { count, wire } = *value;
     let link = BytesPerSecond::new(link(wire, architecture));
     let on_wire = wire.map_or_else(String::new, |wire| format!(" ({wire} GB/s on the wire)"));
     let words = format!("{count} links that carry {link} each{on_wire}");
-    ToldLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
+    ReportedLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
 }
 
 /// Bytes per second of a link in one direction: 25 GB/s for `NVLink` 2 to 4, 50 GB/s for 5 (NVIDIA's data sheets).
@@ -207,7 +207,7 @@ fn grouped(facts: &MachineFacts, said: BytesPerSecond, cluster: &mut Cluster, re
     node.bandwidth = said;
     node.links.clear();
     "what --node-bandwidth says; latency as the preset's".clone_into(&mut node.source);
-    let Some(Said { value, place }) = facts.pairs.first().filter(|pairs| pairs.value.counted) else { return };
+    let Some(Sourced { value, place }) = facts.pairs.first().filter(|pairs| pairs.value.counted) else { return };
     let groups = value.groups(devices);
     let size = groups.first().map_or(0, Vec::len) as u32;
     let neighbours = groups.iter().zip(0..).all(|(group, at)| group.iter().copied().eq(at * size..(at + 1) * size));

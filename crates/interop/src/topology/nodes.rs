@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{NodeKind, Said, UNSAID};
+use super::facts::{NodeKind, Sourced, UNKNOWN_COUNT};
 use super::hosts;
 
 /// The most names that are counted, over all lists.
@@ -30,12 +30,12 @@ pub(crate) struct NodeGroup<'a> {
 }
 
 /// The nodes of each kind, sorted by type and devices.
-pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
-    let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
+pub fn groups(kinds: &[Sourced<NodeKind>]) -> Vec<NodeGroup<'_>> {
+    let mut all: BTreeMap<(&str, u32), Vec<&Sourced<NodeKind>>> = BTreeMap::new();
     // If nothing tells which nodes have devices, one partition's nodes are taken as one kind: the largest with `gpu` in
     // its name, else the largest.
-    let is_said = kinds.iter().any(|kind| kind.value.devices != UNSAID);
-    let partition = |kind: &Said<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
+    let is_said = kinds.iter().any(|kind| kind.value.devices != UNKNOWN_COUNT);
+    let partition = |kind: &Sourced<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
     let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
     for kind in kinds {
         let size = sizes.entry(partition(kind)).or_default();
@@ -43,8 +43,8 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     }
     let named = |name: &str| name.to_lowercase().contains("gpu");
     let largest = sizes.into_iter().max_by_key(|(name, nodes)| (named(name), *nodes)).map(|(name, _)| name);
-    let counts = |kind: &&Said<NodeKind>| {
-        if is_said { kind.value.devices != UNSAID } else { Some(partition(kind)) == largest }
+    let counts = |kind: &&Sourced<NodeKind>| {
+        if is_said { kind.value.devices != UNKNOWN_COUNT } else { Some(partition(kind)) == largest }
     };
     for kind in kinds.iter().filter(counts) {
         all.entry((&kind.value.device, kind.value.devices)).or_default().push(kind);
@@ -53,7 +53,7 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     all.into_iter().map(|((device, devices), kinds)| group(device, devices, &kinds, &mut left)).collect()
 }
 
-fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
+fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Sourced<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
     let mut names: HashSet<String> = HashSet::new();
     let mut unnamed: BTreeMap<&str, u32> = BTreeMap::new();
     let mut all: BTreeMap<&str, u32> = BTreeMap::new();
@@ -87,9 +87,9 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
 mod tests {
     use super::*;
 
-    fn said((device, devices, nodes, names, partition): (&str, u32, u32, &str, &str)) -> Said<NodeKind> {
+    fn said((device, devices, nodes, names, partition): (&str, u32, u32, &str, &str)) -> Sourced<NodeKind> {
         let [device, names, partition] = [device, names, partition].map(str::to_owned);
-        Said { value: NodeKind { device, devices, nodes, names, partition }, place: "it:1".to_owned() }
+        Sourced { value: NodeKind { device, devices, nodes, names, partition }, place: "it:1".to_owned() }
     }
 
     fn counts(kinds: &[(&str, u32, u32, &str, &str)]) -> Vec<(String, u32, u32, bool)> {
@@ -116,14 +116,18 @@ mod tests {
     #[test]
     fn without_devices_the_largest_partition_counts() {
         let plain = [
-            ("", UNSAID, 1, "vm", "debug*"),
-            ("", UNSAID, 4, "gpu[001-004]", "gpu"),
-            ("", UNSAID, 60, "gpu[005-064]", "gpu"),
-            ("", UNSAID, 16, "amd[01-16]", "amd"),
+            ("", UNKNOWN_COUNT, 1, "vm", "debug*"),
+            ("", UNKNOWN_COUNT, 4, "gpu[001-004]", "gpu"),
+            ("", UNKNOWN_COUNT, 60, "gpu[005-064]", "gpu"),
+            ("", UNKNOWN_COUNT, 16, "amd[01-16]", "amd"),
         ];
-        assert_eq!(counts(&plain), [(String::new(), UNSAID, 64, true)]);
-        let larger = [plain[2], ("", UNSAID, 400, "cpu[001-400]", "cpu*")];
-        assert_eq!(counts(&larger), [(String::new(), UNSAID, 60, true)], "a partition called gpu has the devices");
+        assert_eq!(counts(&plain), [(String::new(), UNKNOWN_COUNT, 64, true)]);
+        let larger = [plain[2], ("", UNKNOWN_COUNT, 400, "cpu[001-400]", "cpu*")];
+        assert_eq!(
+            counts(&larger),
+            [(String::new(), UNKNOWN_COUNT, 60, true)],
+            "a partition called gpu has the devices"
+        );
         let beside = [plain[3], ("h100", 8, 2, "gpu[1-2]", "gpu")];
         assert_eq!(counts(&beside), [("h100".to_owned(), 8, 2, true)], "a table that counts devices is the better one");
     }

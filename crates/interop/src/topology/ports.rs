@@ -2,7 +2,7 @@
 
 use shardscope_engine::problem::Problem;
 
-use super::facts::{MachineFacts, Said};
+use super::facts::{MachineFacts, Sourced};
 
 /// Adds the ports in lines; `ibv_devinfo` without `-v` prints no rates, which is an error.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
@@ -41,7 +41,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         let Some(rate) = rate.filter(|rate| *rate > 0.0 && *rate < 1e5) else { continue };
         silent = None;
         if up {
-            facts.rates.push(Said { value: rate, place: place() });
+            facts.rates.push(Sourced { value: rate, place: place() });
         } else {
             facts.ignored.push((place(), "a port that is down"));
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::facts::{JoinedPairs, MachineFacts, Said};
+use super::facts::{JoinedPairs, MachineFacts, Sourced};
 
 const LINKS: &str = "link type between drm devices ";
 
@@ -38,7 +38,7 @@ fn concise(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mu
         let number = line.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
         devices.extend(number.filter(|_| line.ends_with('%')));
         if line.starts_with("AMD ") {
-            facts.names.push(Said { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
+            facts.names.push(Sourced { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
         }
     }
 }
@@ -51,12 +51,12 @@ fn sections(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &m
         let (value, place) = (value.trim(), format!("{file}:{}", at + 1));
         match key {
             "GPU" => devices.extend(value.parse::<u32>().ok()),
-            "MARKET_NAME" => facts.names.push(Said { value: value.to_owned(), place }),
+            "MARKET_NAME" => facts.names.push(Sourced { value: value.to_owned(), place }),
             "VRAM" => memory = true,
             "SIZE" if memory => {
                 memory = false;
                 let megabytes = value.strip_suffix("MB").and_then(|value| value.trim().parse::<f64>().ok());
-                facts.memory.extend(megabytes.map(|value| Said { value, place }));
+                facts.memory.extend(megabytes.map(|value| Sourced { value, place }));
             }
             _ => {}
         }
@@ -77,13 +77,13 @@ fn bus_pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
         }
     }
     let place = format!("{file}:{}", at + 1);
-    facts.devices.push(Said { value: head.len() as u32, place: place.clone() });
+    facts.devices.push(Sourced { value: head.len() as u32, place: place.clone() });
     push(found, place, facts);
 }
 
 fn counted(devices: &BTreeSet<u32>, file: &str, facts: &mut MachineFacts) {
     if !devices.is_empty() {
-        facts.devices.push(Said { value: devices.len() as u32, place: file.to_owned() });
+        facts.devices.push(Sourced { value: devices.len() as u32, place: file.to_owned() });
     }
 }
 
@@ -92,10 +92,10 @@ fn device(key: &str, value: &str, place: &str, facts: &mut MachineFacts) {
     let (value, place) = (value.trim(), place.to_owned());
     match key.trim().to_lowercase().as_str() {
         // Some versions print the product's number here.
-        "card series" if !value.starts_with("0x") => facts.names.push(Said { value: value.to_owned(), place }),
+        "card series" if !value.starts_with("0x") => facts.names.push(Sourced { value: value.to_owned(), place }),
         "vram total memory (b)" => {
             let bytes = value.parse::<f64>().ok().filter(|bytes| *bytes > 0.0 && *bytes < 1e15);
-            facts.memory.extend(bytes.map(|bytes| Said { value: bytes / f64::from(1 << 20), place }));
+            facts.memory.extend(bytes.map(|bytes| Sourced { value: bytes / f64::from(1 << 20), place }));
         }
         _ => {}
     }
@@ -117,7 +117,7 @@ fn pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
 
 fn push(pairs: JoinedPairs, place: String, facts: &mut MachineFacts) {
     if pairs.pcie > 0 || !pairs.direct.is_empty() {
-        facts.pairs.push(Said { value: pairs, place });
+        facts.pairs.push(Sourced { value: pairs, place });
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::Seconds;
 
-use super::facts::{MachineFacts, NodeKind, Said, UNSAID};
+use super::facts::{MachineFacts, NodeKind, Sourced, UNKNOWN_COUNT};
 use super::hosts;
 
 /// The most nodes to which a cell of names may expand.
@@ -36,7 +36,7 @@ fn push(gres: &str, row: &NodeRow<'_>, place: &str, facts: &mut MachineFacts) {
     for (device, devices) in resources(gres) {
         let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
         let value = NodeKind { device, devices, nodes: row.nodes, names, partition };
-        facts.kinds.push(Said { value, place: place.to_owned() });
+        facts.kinds.push(Sourced { value, place: place.to_owned() });
     }
 }
 
@@ -90,8 +90,8 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         } else if let Some(columns) = columns.as_ref().filter(|columns| columns.lacks_devices(&cells)) {
             let row = columns.row(&cells, &place)?;
             let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
-            let value = NodeKind { device: String::new(), devices: UNSAID, nodes: row.nodes, names, partition };
-            facts.kinds.push(Said { value, place: place.clone() });
+            let value = NodeKind { device: String::new(), devices: UNKNOWN_COUNT, nodes: row.nodes, names, partition };
+            facts.kinds.push(Sourced { value, place: place.clone() });
             facts.limit(row.partition, &place, columns.longest(&cells), columns.most_nodes(&cells));
         }
     }

@@ -4,7 +4,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use shardscope_engine::problem::Problem;
 
-use super::facts::{DirectLinks, MachineFacts, Said};
+use super::facts::{DirectLinks, MachineFacts, Sourced};
 
 /// Device names as the driver gives them, by PCI device id (`pci.ids`, NVIDIA, 2025).
 const DEVICES: [(&str, &str); 16] = [
@@ -108,9 +108,9 @@ fn tag(text: &str) -> (&str, &str) {
     end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
 }
 
-fn found_at<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
+fn found_at<T>(file: &str, node: Node<'_, '_>, value: T) -> Sourced<T> {
     let line = node.document().text_pos_at(node.range().start).row;
-    Said { value, place: format!("{file}:{line}") }
+    Sourced { value, place: format!("{file}:{line}") }
 }
 
 fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<(), Problem> {
@@ -161,7 +161,7 @@ fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
     let rates = named("net")
         .filter_map(|node| Some(found_at(file, node, node.attribute("speed")?.parse::<f64>().ok()? / 1000.0)));
     // A 1 Gb/s port is the node's management port.
-    let fast: Vec<Said<f64>> = rates.filter(|rate| rate.value > 10.0).collect();
+    let fast: Vec<Sourced<f64>> = rates.filter(|rate| rate.value > 10.0).collect();
     let ports = pci.max(fast.len());
     if ports > 0 {
         facts.ports.push(found_at(file, root, ports as u32));

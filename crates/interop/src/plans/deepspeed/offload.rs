@@ -3,7 +3,7 @@
 use shardscope_engine::plan::Offload;
 use shardscope_engine::scenario::Field;
 
-use super::super::asked::AskedPlan;
+use super::super::asked::PlanQuery;
 use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
 use super::super::settings::{Setting, ToolSettings};
@@ -142,7 +142,7 @@ const CHECKPOINTS: &str = "activation_checkpointing.cpu_checkpointing";
 const NVME_PATH: &str = "/local_nvme";
 
 /// The part of a plan's offload that its stage supports.
-fn offloaded(asked: &AskedPlan<'_>) -> Offload {
+fn offloaded(asked: &PlanQuery<'_>) -> Offload {
     let wanted = asked.plan().offload;
     match stage(asked) {
         0 if wanted.checkpoints() => Offload::Checkpoints,

@@ -3,7 +3,7 @@
 use shardscope_engine::plan::{HostModule, HostModules, Module, Offload, Recompute};
 use shardscope_engine::scenario::Field;
 
-use super::super::asked::AskedPlan;
+use super::super::asked::PlanQuery;
 use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
@@ -76,7 +76,7 @@ const BY_MODULE: &str = "fine_grained_activation_offloading";
 const OF_MODULES: &str = "offload_modules";
 
 /// Modules whose inputs a plan offloads: those that Megatron-LM has a word for, or the others.
-fn offloaded(asked: &AskedPlan<'_>, named: bool) -> HostModules {
+fn offloaded(asked: &PlanQuery<'_>, named: bool) -> HostModules {
     let unnamed = |module: &HostModule| {
         use HostModule::{ExpertOutputs, LatentExpansion, Mlp, SharedExperts};
         matches!(module, LatentExpansion | Mlp | SharedExperts | ExpertOutputs)
@@ -196,7 +196,7 @@ fn write_recompute(writer: &mut PlanWriter) -> Vec<Line> {
 }
 
 /// Recomputed layers per stage for a share of all layers: half of 32 layers in 2 x 2 stages are the first 4 of each.
-fn layers_again(asked: &AskedPlan<'_>) -> Option<f64> {
+fn layers_again(asked: &PlanQuery<'_>) -> Option<f64> {
     let Recompute::Share(share) = asked.plan().recompute else { return None };
     Some(share * f64::from(asked.job.model.layers) / f64::from(asked.stages()))
 }

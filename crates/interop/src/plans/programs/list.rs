@@ -40,14 +40,14 @@ pub(in super::super) struct KnownProgram {
     /// True if products have the format in which weights are loaded.
     pub computes_as_stored: bool,
     /// When full training keeps no fp32 copy of weights loaded in 16 bits.
-    pub keeps_loaded: KeepsLoaded,
+    pub keeps_loaded: MasterWeightRule,
     /// The fewest sequences in a step, up to which the program accumulates.
     pub fewest_sequences: Option<u32>,
 }
 
 /// When weights loaded in 16 bits have no fp32 copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum KeepsLoaded {
+pub(in super::super) enum MasterWeightRule {
     /// Never: the program loads weights in fp32.
     Nowhere,
     /// Without FSDP and DeepSpeed, which make that copy.
@@ -79,7 +79,7 @@ pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     quantises_scales: false,
     stack: None,
     computes_as_stored: false,
-    keeps_loaded: KeepsLoaded::Nowhere,
+    keeps_loaded: MasterWeightRule::Nowhere,
     fewest_sequences: None,
 };
 
@@ -139,7 +139,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         settings: &[("bf16", "true"), ("gradient_checkpointing", "true")],
         defaults: &[(Field::MicroBatch, Value::Count(1)), (Field::Sequence, Value::Count(2048))],
         adapters: (8, LoraTargets::ALL),
-        keeps_loaded: KeepsLoaded::UnderFsdp2,
+        keeps_loaded: MasterWeightRule::UnderFsdp2,
         quantises_scales: true,
         ..OTHER
     },
@@ -198,7 +198,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         adapters: (8, LoraTargets::ALL),
         dropout: 0.05,
         computes_as_stored: true,
-        keeps_loaded: KeepsLoaded::Unsharded,
+        keeps_loaded: MasterWeightRule::Unsharded,
         fewest_sequences: Some(16),
         quantises_scales: true,
         ..OTHER
@@ -251,7 +251,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("optimizer", "optim"),
             ("flash_attention", "use_flash_attn"),
         ],
-        keeps_loaded: KeepsLoaded::UnderFsdp2,
+        keeps_loaded: MasterWeightRule::UnderFsdp2,
         quantises_scales: true,
         ..OTHER
     },
@@ -261,7 +261,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         commands: &[&["xtuner", "train"]],
         defaults: &[(Field::Recompute, Value::Recompute(Recompute::Full))],
         adapters: (8, LoraTargets::ALL),
-        keeps_loaded: KeepsLoaded::Unsharded,
+        keeps_loaded: MasterWeightRule::Unsharded,
         ..OTHER
     },
     // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.

@@ -9,7 +9,7 @@ use shardscope_engine::scenario::Field;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, nothing, only};
-use super::{RolloutSettings, SaidCount};
+use super::{RolloutSettings, SourcedCount};
 
 const ENGINE: &str = "set use_vllm: a plan's answers are an engine's, not the trainer's own";
 const OLDER: &str = "give the run without it: a plan knows no answers of older weights";
@@ -159,7 +159,7 @@ fn updates(said: &mut RolloutSettings<'_>) {
             let each = said.settings.count("per_device_train_batch_size").unwrap_or(8);
             let at_once = said.draft.devices().unwrap_or(1).saturating_mul(each).max(1);
             let value = all.text.parse().map_or(accumulated, |all: u32| all / at_once);
-            SaidCount { value, place: format!("{} (answers)", all.place) }
+            SourcedCount { value, place: format!("{} (answers)", all.place) }
         }
         None => said.count("steps_per_generation", accumulated),
     };
