@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use signal_hook::consts::SIGHUP;
 
 use crate::app::action::{Command, Format, JobReport};
-use crate::app::jobs::files::{Errand, Files};
+use crate::app::jobs::files::{FileJob, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
 use crate::ui;
@@ -251,7 +251,7 @@ impl Explorer {
             Format::Ansi => export::ansi(&picture),
             Format::Svg => export::svg(&picture, self.caps.light),
         };
-        self.files.run(Errand::SaveText(("screen", format.extension()), text));
+        self.files.run(FileJob::SaveText(("screen", format.extension()), text));
         Ok(())
     }
 
@@ -272,9 +272,9 @@ impl Explorer {
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
             Command::Work { generation, job } => self.jobs.work(generation, job),
             Command::Rest => self.jobs.rest(),
-            Command::Export(answer) => self.files.run(Errand::Export(answer)),
-            Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
-            Command::SaveTable(name, text) => self.files.run(Errand::SaveText((name, "csv"), text)),
+            Command::Export(answer) => self.files.run(FileJob::Export(answer)),
+            Command::SaveSet(name) => self.files.run(FileJob::SaveSet(name, self.app.pins.all().to_vec())),
+            Command::SaveTable(name, text) => self.files.run(FileJob::SaveText((name, "csv"), text)),
             Command::SaveScreen(format) => self.save_screen(format)?,
             Command::Diagnose => {
                 let findings = diagnostics::find(&self.app, &self.screen, &self.options)?;
@@ -282,17 +282,17 @@ impl Explorer {
             }
             Command::Mouse(taken) => self.screen.take_mouse(taken)?,
             Command::Copy { text, said } => self.copy(&text, said)?,
-            Command::List => self.files.run(Errand::List),
+            Command::List => self.files.run(FileJob::List),
             Command::Complete(line) => self.files.complete(line),
             Command::Transfer { number, transfer } => {
                 self.files.transfer(number, transfer, Arc::clone(&self.app.library));
             }
             Command::StopTransfer => self.files.stop(),
-            Command::Delete(path) => self.files.run(Errand::Delete(path)),
+            Command::Delete(path) => self.files.run(FileJob::Delete(path)),
             Command::SavePreset(saving) => {
-                self.files.run(Errand::SavePreset(saving, Arc::clone(&self.app.library)));
+                self.files.run(FileJob::SavePreset(saving, Arc::clone(&self.app.library)));
             }
-            Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
+            Command::Reload => self.files.run(FileJob::Reload(Arc::clone(&self.app.library))),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }

@@ -20,7 +20,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::{Command, JobReport};
-use shardscope::app::jobs::files::{Errand, Files};
+use shardscope::app::jobs::files::{FileJob, Files};
 use shardscope::app::jobs::{Jobs, Tell};
 use shardscope::app::transfer::FileTransfer;
 use shardscope::app::{App, Start};
@@ -72,7 +72,7 @@ fn keys_leave_nothing_behind() {
     std::env::set_current_dir(folder.path()).unwrap();
     let (before, start) = (left_open(), Instant::now());
     let mut random = TestRng::from_seed(RngAlgorithm::ChaCha, &[16; 32]);
-    let mut desk = Desk::open();
+    let mut desk = JobContext::open();
     let mut most = 0;
     for pressed in 0..keys {
         desk.press(key(&mut random));
@@ -131,7 +131,7 @@ fn resident() -> u64 {
 }
 
 /// The explorer with everything but a terminal.
-struct Desk {
+struct JobContext {
     app: App,
     jobs: Jobs,
     files: Files,
@@ -141,7 +141,7 @@ struct Desk {
     drawn: u32,
 }
 
-impl Desk {
+impl JobContext {
     fn open() -> Self {
         let library = Arc::new(shardscope_presets::library());
         let opened = snapshot::open("default", &library).unwrap();
@@ -200,9 +200,9 @@ impl Desk {
                 Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
                 Command::Work { generation, job } => self.jobs.work(generation, job),
                 Command::Rest => self.jobs.rest(),
-                Command::Export(answer) => self.write(Errand::Export(answer)),
-                Command::SaveSet(name) => self.write(Errand::SaveSet(name, self.app.pins.all().to_vec())),
-                Command::SaveTable(name, text) => self.write(Errand::SaveText((name, "csv"), text)),
+                Command::Export(answer) => self.write(FileJob::Export(answer)),
+                Command::SaveSet(name) => self.write(FileJob::SaveSet(name, self.app.pins.all().to_vec())),
+                Command::SaveTable(name, text) => self.write(FileJob::SaveText((name, "csv"), text)),
                 // Only of this folder: nobody's own snapshots are opened or deleted.
                 Command::List => {
                     let files = snapshot::list(&[PathBuf::from(".")], &|| true);
@@ -212,12 +212,12 @@ impl Desk {
                     self.files.transfer(number, transfer, Arc::clone(&self.app.library));
                 }
                 Command::Transfer { number, .. } => {
-                    let report = Box::new(JobReport::Said("no file of another tool is touched".to_owned()));
+                    let report = Box::new(JobReport::Sourced("no file of another tool is touched".to_owned()));
                     self.receive(JobReport::Transferred { number, report });
                 }
                 Command::StopTransfer => self.files.stop(),
-                Command::Delete(path) => self.files.run(Errand::Delete(path)),
-                Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
+                Command::Delete(path) => self.files.run(FileJob::Delete(path)),
+                Command::Reload => self.files.run(FileJob::Reload(Arc::clone(&self.app.library))),
                 // What only a terminal, or the user's own folder, can do; and the end, which is not yet.
                 Command::Complete(_)
                 | Command::Copy { .. }
@@ -231,7 +231,7 @@ impl Desk {
         }
     }
 
-    fn write(&mut self, errand: Errand) {
+    fn write(&mut self, errand: FileJob) {
         self.written += 1;
         if self.written <= MOST_FILES {
             self.files.run(errand);

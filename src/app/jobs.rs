@@ -23,7 +23,7 @@ use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace}
 use shardscope_library::threads::give_way;
 
 use crate::app::action::{Command, JobReport};
-use crate::app::answers::work::{Batch, Desk, SoFar, ViewJob};
+use crate::app::answers::work::{Batch, JobContext, SoFar, ViewJob};
 use slot::JobSlot;
 
 /// Where reports go; called from several threads.
@@ -86,7 +86,7 @@ struct Working {
 impl Working {
     fn run(&self, generation: u64, pool: &Pool, pause: Duration, tell: &Tell) {
         let tell = |found| tell(JobReport::Found { generation, found });
-        self.job.work(&Desk { pool, cancel: &self.cancel, pause, tell: &tell });
+        self.job.work(&JobContext { pool, cancel: &self.cancel, pause, tell: &tell });
     }
 }
 

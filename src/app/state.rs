@@ -40,7 +40,7 @@ use shardscope_engine::scenario::file::{self, ScenarioFile};
 use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario};
 use shardscope_engine::search::{Candidate, Cell, Fixes, nearest_possible};
 use shardscope_interop::import::ImportWords;
-use shardscope_report::snapshot::LeftOff;
+use shardscope_report::snapshot::SessionState;
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
@@ -216,12 +216,12 @@ impl App {
 
     /// The scenario that the next session begins with, if it is given none: the one in hand, or the one shown where
     /// that is impossible, and after it the pins.
-    pub fn left_off(&self) -> Option<LeftOff> {
+    pub fn left_off(&self) -> Option<SessionState> {
         let is_possible = self.scenario.layout().is_ok();
         let scenario = if is_possible { &self.scenario } else { &self.answer.as_ref()?.scenario };
         let in_hand = (scenario.strategy.to_string(), scenario.clone());
         let pins = self.pins.all().iter().map(|pin| (pin.name.clone(), pin.scenario.clone()));
-        Some(LeftOff {
+        Some(SessionState {
             view: self.view.word,
             scenarios: std::iter::once(in_hand).chain(pins).collect(),
             has_changed: !self.history.is_empty(),

@@ -18,7 +18,7 @@ use signal_hook::low_level::{emulate_default_handler, signal_name};
 use crate::app::jobs::unwritten::Unwritten;
 use shardscope_engine::text::printable;
 use shardscope_library::disk;
-use shardscope_report::snapshot::{LeftOff, SessionFile};
+use shardscope_report::snapshot::{SessionFile, SessionState};
 
 use super::screen;
 use super::within::within;
@@ -49,7 +49,7 @@ enum Kept {
 #[derive(Debug, Default)]
 struct Keeping {
     /// State to keep.
-    left: Option<LeftOff>,
+    left: Option<SessionState>,
     /// Whether it has begun: whoever leaves first begins it, and all wait for the same.
     has_begun: bool,
     kept: Option<Kept>,
@@ -79,7 +79,7 @@ impl Leaving {
     }
 
     /// What the session ends with if it ends now.
-    pub(super) fn note(&self, left: Option<LeftOff>) {
+    pub(super) fn note(&self, left: Option<SessionState>) {
         self.keeping().left = left;
     }
 

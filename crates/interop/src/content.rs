@@ -1,5 +1,5 @@
-//! The kinds of other tools' files: how each is recognised by its content, and which options its import takes. Not for
-//! reading them ([`super::import`]).
+//! Recognises other tools' files by content and lists the options of each kind's import. Does not read them
+//! ([`super::import`]).
 
 use shardscope_library::disk::InputKind;
 
@@ -19,51 +19,51 @@ pub enum ForeignKind {
     Links,
     /// The log of a training run.
     Run,
-    /// The message that memory ran out.
+    /// An out-of-memory message of PyTorch.
     OutOfMemory,
-    /// The configuration that a launcher reads.
+    /// A launcher's configuration.
     Plan,
-    /// The output of a cluster's tools.
+    /// Output of a cluster's tools.
     Cluster,
-    /// The recording of a profiler.
+    /// A profiler's trace.
     Trace,
 }
 
 /// An option of an import, on the command line and on the explorer's line.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportOption {
-    /// Its word, without dashes.
+    /// The option's name, without dashes.
     pub name: &'static str,
-    /// The word for its value in helps.
+    /// Placeholder for the value in help texts.
     pub value_name: &'static str,
-    /// A line that explains it.
+    /// One line of help.
     pub help: &'static str,
-    /// The values that it takes; empty where these are not a few words.
+    /// The accepted words; empty if the value is free text.
     pub words: &'static [&'static str],
-    /// Whether it may be given several times.
+    /// True if the option may be repeated.
     pub repeats: bool,
 }
 
-/// A kind as commands and messages present it.
+/// A kind's names, help texts and options.
 #[derive(Debug, Clone, Copy)]
 pub struct KindSpec {
-    /// Its word on the command line.
+    /// Subcommand of `import`.
     pub word: &'static str,
-    /// Its name in a sentence.
+    /// The kind's name in a sentence.
     pub name: &'static str,
-    /// A line that says what its import makes.
+    /// One line on what the import makes.
     pub about: &'static str,
-    /// The word for its files in helps.
+    /// Placeholder for the files in help texts.
     pub file_name: &'static str,
-    /// A line that explains its files.
+    /// One line of help on the files.
     pub file_help: &'static str,
-    /// Whether several files make one import.
+    /// True if one import reads several files.
     pub several: bool,
-    /// How much of a file is read.
+    /// Input kind, which limits how much of a file is read.
     pub input: InputKind,
-    /// Options of its own.
+    /// Options of this kind alone.
     pub options: &'static [ImportOption],
-    /// Whether it takes the flags of a scenario too.
+    /// True if the import also takes the flags of a scenario.
     pub takes_fields: bool,
 }
 
@@ -195,17 +195,17 @@ const TRACE: KindSpec = KindSpec {
 };
 
 impl ForeignKind {
-    /// All kinds, in the order in which they are tried: a model's configuration may hold words of a launcher's, and the
-    /// log of a run holds its arguments.
+    /// All kinds, in the order in which they are tried: a model's configuration may share keys with a launcher's, and a
+    /// run's log holds its arguments.
     pub const ALL: [Self; 7] =
         [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster, Self::Trace];
 
-    /// The kind of a file, by its name and its text.
+    /// Recognises a file's kind by its name and text.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.matches(name, text))
     }
 
-    /// How commands and messages present it.
+    /// This kind's names, help texts and options.
     pub const fn spec(self) -> &'static KindSpec {
         match self {
             Self::Model => &MODEL,

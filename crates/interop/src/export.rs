@@ -1,5 +1,5 @@
-//! A plan as another tool's files: which tools there are, and what is written for each. Not for any tool's keys, nor for
-//! the disk.
+//! Writes a plan as another tool's files: the list of tools, and the files of each. Knows no tool's keys, and does not
+//! touch the disk.
 
 use crate::FileText;
 use shardscope_engine::evaluate::{Summary, Workspace};
@@ -8,36 +8,36 @@ use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 
 use super::fsdp2::{self, Names};
-use super::plans::asked::AskedPlan;
-use super::plans::deviation::LackedField;
+use super::plans::asked::PlanQuery;
+use super::plans::deviation::UnsupportedField;
 use super::plans::lacks::AskedTool;
 use super::plans::{self, JobWishes, PlanTarget};
 use super::trace::RankTrace;
 
-/// What a plan is written as.
+/// A format of `export`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// A launcher's configuration, or a job.
+    /// A launcher's configuration, or a job script.
     Plan(PlanTarget),
-    /// Module by module, under a library's names.
+    /// FSDP2's settings per module, under a library's module names.
     Modules(Names),
-    /// The simulated step.
+    /// A trace of the simulated step.
     Trace,
 }
 
 impl ExportForm {
-    /// All of them, in the order of the command line.
+    /// All formats, in the order of the command line.
     pub fn all() -> impl Iterator<Item = Self> {
         let modules = [Names::Torchtitan, Names::HuggingFace].into_iter().map(Self::Modules);
         modules.chain(PlanTarget::all().map(Self::Plan)).chain([Self::Trace])
     }
 
-    /// What it is called, mostly by the word of `export --to`.
+    /// The format's name, mostly the word of `export --to`.
     pub fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// Its name, and what is written.
+    /// The format's name, and the files written.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Modules(Names::Torchtitan) => ("fsdp2", "fsdp2.json and fsdp2.py, torchtitan's modules"),
@@ -47,7 +47,7 @@ impl ExportForm {
         }
     }
 
-    /// What is written, as the command line explains it.
+    /// Help text on the files written.
     pub fn help(self) -> &'static str {
         match self {
             Self::Modules(_) => "PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it",
@@ -59,7 +59,7 @@ impl ExportForm {
         }
     }
 
-    /// The tool in a version, or in the newest that is known; `None` for what no tool runs.
+    /// The tool in the given version or the newest known; `None` for traces, which no tool runs.
     fn asked(self, version: Option<&str>) -> Result<Option<AskedTool>, Problem> {
         match self {
             Self::Plan(target) => target.version(version).map(|version| Some(target.asked(version))),
@@ -68,8 +68,8 @@ impl ExportForm {
         }
     }
 
-    /// What a version of the tool, or the newest, lacks of a scenario's plan, with the nearest plan where the tool refuses
-    /// it, or where one is wanted; `None` where it lacks nothing.
+    /// What a version of the tool (by default the newest) lacks of a scenario's plan; `None` if nothing. Includes the
+    /// nearest plan if the tool refuses this one or `nearest_wanted` is set.
     pub fn lacking(
         self,
         version: Option<&str>,
@@ -79,21 +79,25 @@ impl ExportForm {
         let Some(tool) = self.asked(version)? else { return Ok(None) };
         let lacking = |scenario: &Scenario| {
             let Ok(job) = scenario.checked() else { return Default::default() };
-            let asked = AskedPlan::new(job);
-            let (refused, otherwise): (Vec<LackedField>, _) = tool.lacks(&asked).partition(|lack| lack.fix.is_some());
+            let asked = PlanQuery::new(job);
+            let (refused, otherwise): (Vec<UnsupportedField>, _) =
+                tool.lacks(&asked).partition(|lack| lack.fix.is_some());
             [refused, otherwise]
         };
-        let fields = |lacks: Vec<LackedField>| lacks.into_iter().map(|lack| lack.field).collect::<Vec<_>>();
+        let fields = |lacks: Vec<UnsupportedField>| lacks.into_iter().map(|lack| lack.field).collect::<Vec<_>>();
         let [refused, otherwise] = lacking(scenario);
         if refused.is_empty() && otherwise.is_empty() {
             return Ok(None);
         }
         let nearest = || nearest_plan(scenario, &|plan| lacking(plan).map(fields), &mut Workspace::default());
         let nearest = if nearest_wanted || !refused.is_empty() { nearest() } else { None };
-        Ok(Some(LackingPlan { refused: refused.into_iter().filter_map(LackedField::into_problem).collect(), nearest }))
+        Ok(Some(LackingPlan {
+            refused: refused.into_iter().filter_map(UnsupportedField::into_problem).collect(),
+            nearest,
+        }))
     }
 
-    /// The files of a scenario's plan, for a version of the tool or the newest that is known.
+    /// The files of a scenario's plan, for a version of the tool or the newest known.
     pub fn files(
         self,
         version: Option<&str>,
@@ -119,15 +123,15 @@ impl ExportForm {
 /// A plan that a tool cannot run as planned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LackingPlan {
-    /// Each part for which the tool refuses it; none where it runs the plan otherwise than planned.
+    /// The parts that the tool refuses; empty if it runs the plan, but differently.
     pub refused: Vec<Problem>,
-    /// The nearest plan that it runs as planned, where one fits.
+    /// The nearest plan that the tool runs as planned, if one fits.
     pub nearest: Option<NearestPlan>,
 }
 
 impl LackingPlan {
-    /// The nearest plan in words, and what it costs: `recompute 0.45 -> full, 3.1 s -> 3.4 s a step, peak 52.3 GiB -> 40.1
-    /// GiB, which fits`.
+    /// The nearest plan in words, with step time and peak memory: `recompute 0.45 -> full, 3.1 s -> 3.4 s a step, peak
+    /// 52.3 GiB -> 40.1 GiB, which fits`.
     pub fn nearest_in_words(&self) -> Option<String> {
         let NearestPlan { summary, before, changes, .. } = self.nearest.as_ref()?;
         let was = |figure: fn(&Summary) -> String| before.as_ref().map_or_else(String::new, |it| figure(it) + " -> ");
@@ -142,7 +146,7 @@ impl LackingPlan {
     }
 }
 
-/// Refuses a version of PyTorch that nothing is known of.
+/// Refuses unknown versions of PyTorch.
 fn known(version: Option<&str>) -> Result<(), Problem> {
     match version.filter(|version| *version != fsdp2::VERSION) {
         None => Ok(()),
@@ -154,11 +158,11 @@ fn known(version: Option<&str>) -> Result<(), Problem> {
     }
 }
 
-/// What a plan comes to.
+/// The output of an export.
 #[derive(Debug)]
 pub enum ExportedFiles {
-    /// Names and texts, the first of which says all of it, and what the tool does otherwise than planned.
+    /// Names and texts of files, the complete one first; notes on where the tool deviates from the plan.
     Texts(Vec<(&'static str, FileText)>, Vec<String>),
-    /// The simulated step of each pipeline rank, which may take hundreds of MB.
+    /// The simulated step of each pipeline rank; may take hundreds of MB.
     Traces(Vec<RankTrace>),
 }

@@ -1,8 +1,8 @@
-//! A plan for PyTorch's FSDP2: what is sharded over how many ranks, split and computed again, module by module.
+//! Exports a plan to PyTorch's FSDP2: sharding, splits and recomputation, module by module.
 //!
-//! [`Fsdp2Spec`] is a readable JSON; [`LOADER`] is a Python file that applies it. Paths are those of a Llama as
-//! torchtitan or Hugging Face name them; whoever has another model fixes them in the JSON. What FSDP2 cannot do as planned is marked
-//! as not exact, with the reason.
+//! [`Fsdp2Spec`] is readable JSON; [`LOADER`] is a Python file that applies it. Module paths are those of Llama in
+//! torchtitan or Hugging Face; for another model, edit them in the JSON. A module that FSDP2 cannot run as planned is
+//! marked as not exact, with the reason.
 
 mod modules;
 mod names;
@@ -12,8 +12,8 @@ use crate::FileText;
 use shardscope_engine::plan::{Accumulation, Format, Offload, Plan};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
-use super::plans::asked::AskedPlan;
-use super::plans::deviation::{Deviation, LackedField, Meets};
+use super::plans::asked::PlanQuery;
+use super::plans::deviation::{Deviation, DeviationTest, UnsupportedField};
 use super::plans::lacks::{AskedTool, ToolTable};
 use super::plans::table::left_to;
 
@@ -24,29 +24,29 @@ pub use spec::{FORMAT, Module, Reduce, Reshard};
 /// The Python file that applies a specification.
 pub const LOADER: &str = include_str!("fsdp2.py");
 
-/// The version of PyTorch that it is for.
+/// The version of PyTorch that [`LOADER`] is for.
 pub const VERSION: &str = "2.15.0";
 
 impl Fsdp2Spec {
-    /// The files that apply it, by their usual names: the specification first.
+    /// The specification and the loader, under their usual file names.
     pub fn files(&self) -> Result<[(&'static str, FileText); 2], String> {
         Ok([("fsdp2.json", FileText::json(self)?), ("fsdp2.py", FileText::own(LOADER))])
     }
 }
 
-/// The specification of a scenario, or why it cannot be for FSDP2.
+/// The specification of a scenario, or the reasons why FSDP2 cannot run it.
 pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
-    let asked = AskedPlan::new(scenario.checked()?);
+    let asked = PlanQuery::new(scenario.checked()?);
     let (layout, plan) = (*asked.layout(), &scenario.plan);
-    let (refused, otherwise): (Vec<LackedField>, Vec<LackedField>) =
+    let (refused, otherwise): (Vec<UnsupportedField>, Vec<UnsupportedField>) =
         ASKED.lacks(&asked).partition(|lack| lack.fix.is_some());
     if !refused.is_empty() {
-        return Err(refused.into_iter().filter_map(LackedField::into_problem).collect());
+        return Err(refused.into_iter().filter_map(UnsupportedField::into_problem).collect());
     }
     let wire = plan.sharding.wire;
     let reduce = scenario.reduction_format(wire.gradients);
     let (modules, of_modules) = modules::modules(scenario, &layout, names);
-    // Where a module lies otherwise, its own path is named.
+    // Notes on modules name the path; they replace the plan-wide note on sharding.
     let others = otherwise.into_iter().filter(|lack| lack.field != Field::Strategy || of_modules.is_empty());
     let notes = of_modules.iter().cloned().chain(others.map(|lack| lack.what)).collect();
     Ok(Fsdp2Spec {
@@ -66,12 +66,12 @@ pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Ve
     })
 }
 
-/// The script, for questions on what it lacks.
+/// The script as a tool, to ask what it lacks of a plan.
 pub(crate) const ASKED: AskedTool = AskedTool { name: "fsdp2", version: VERSION, runs: None, table: &TABLE };
 
 const SCRIPT: &str = "the script's own";
 
-/// What the specification says and the script applies, and what FSDP2 does otherwise.
+/// Fields that the specification states and the script applies, and where FSDP2 deviates.
 const TABLE: ToolTable = ToolTable {
     keys: &[&[
         left_to(SCRIPT, &[Field::Recompute, Field::Precision, Field::Offload, Field::Reshard, Field::Hpz]),
@@ -130,8 +130,8 @@ const TABLE: ToolTable = ToolTable {
 
 const QUANTISED: &str = "FSDP2 does not quantise what travels: it moves more bytes than planned";
 
-/// Parallelism that the script refuses.
-const fn not_alone(field: Field, meets: Meets, says: fn(&AskedPlan<'_>, &'static str) -> String) -> Deviation {
+/// A kind of parallelism that the script refuses.
+const fn not_alone(field: Field, meets: DeviationTest, says: fn(&PlanQuery<'_>, &'static str) -> String) -> Deviation {
     Deviation::sentence(field, meets, says).alone().refused(|| "choose 1".to_owned())
 }
 
@@ -139,7 +139,7 @@ fn not_exported(name: &str) -> String {
     format!("FSDP2 shards data-parallel ranks alone, and {name} parallelism is not exported")
 }
 
-/// PyTorch's name of a format; what it has none for travels in the storage format.
+/// PyTorch's name of a format; formats without one travel in the storage format.
 fn dtype(format: Format, plan: &Plan) -> &'static str {
     match format {
         Format::Fp32 => "float32",

@@ -1,6 +1,6 @@
-//! Hugging Face `config.json`: the shape of a decoder, as the class of transformers that `model_type` chooses builds it.
+//! Hugging Face `config.json`: the shape of the decoder that transformers' class of `model_type` builds.
 //!
-//! Checked against transformers 5.23.0. Not for weights, nor for what a shape costs.
+//! Checked against transformers 5.23.0. Reads no weights, and computes no costs.
 
 mod delta_net;
 mod experts;
@@ -23,30 +23,30 @@ use family::Family;
 use keys::Keys;
 use shardscope_engine::problem::Problem;
 
-/// What to make of a configuration, beside what it says.
+/// Options of an import, beside the configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ImportOptions<'a> {
-    /// The file, as its result names it.
+    /// The file's name in the result.
     pub file: &'a str,
-    /// The model's name; by default the one in the configuration, or else that of the file.
+    /// The model's name; by default the configuration's, or else the file's.
     pub name: Option<&'a str>,
-    /// The known `model_type` as which to read an unknown one.
+    /// Known `model_type` whose rules are applied to an unknown one.
     pub like: Option<&'a str>,
 }
 
-/// A model with its exact counts.
+/// A model with its exact parameter counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CountedModel {
     /// Trained parameters.
     pub parameters: u64,
-    /// Those that take part in a token's arithmetic.
+    /// Parameters active per token.
     pub active_parameters: u64,
-    /// Its shape, as a preset has it.
+    /// The model's shape, as in a preset.
     pub model: Model,
 }
 
 impl CountedModel {
-    /// The file of a preset: what its name gives is left out.
+    /// The file of a preset, without the id: the file's name gives it.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(&self.model)?;
         table.remove("id");
@@ -54,7 +54,7 @@ impl CountedModel {
     }
 }
 
-/// The model of a configuration's text, and where each part of it comes from.
+/// Reads a model from a configuration, with the source of each value.
 pub fn model(text: &str, families: &Families, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, Problem> {
     let outer = parsed(text)?;
     refusals::whole(&outer)?;
@@ -77,19 +77,19 @@ pub fn model(text: &str, families: &Families, options: ImportOptions<'_>) -> Res
     if let Some(Problem { field, what: must, .. }) = model.problems().into_iter().next() {
         return Err(Problem::new(field, format!("the file's values make a model whose {must}"), "correct them"));
     }
-    // Not before: sizes that cannot be would overflow.
+    // Counted only now: sizes that fail the checks would overflow.
     let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
     Ok(Imported { made, report })
 }
 
-/// Whether a text is such a configuration, of whatever class.
+/// True if a text is a `config.json`, of any class.
 pub(crate) fn is_config(text: &str) -> bool {
     parsed(text).is_ok_and(|object| {
         object.contains_key("model_type") || INSIDE.iter().any(|(key, _)| object.contains_key(*key))
     })
 }
 
-/// The object of a file; Python's JSON writes numbers that are none, which stand where no shape is read.
+/// The object of a file. Python's JSON may hold infinities and NaN; no key that is read here does.
 fn parsed(text: &str) -> Result<Map<String, Value>, Problem> {
     let text = without_infinities(text.trim_start_matches('\u{feff}'));
     let wrong = |what: String| Problem::new("", what, "name the config.json of a model");
@@ -100,7 +100,7 @@ fn parsed(text: &str) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// The text with `Infinity` and `NaN` outside strings written as `null`.
+/// Replaces `Infinity` and `NaN` outside strings by `null`.
 fn without_infinities(text: &str) -> String {
     let parts = text.split('"');
     let (mut inside, mut escaped) = (false, false);
@@ -108,7 +108,7 @@ fn without_infinities(text: &str) -> String {
     for (index, part) in parts.enumerate() {
         if index > 0 {
             found.push('"');
-            // A quotation mark behind an odd number of backslashes does not end a string.
+            // A quotation mark after an odd number of backslashes does not end a string.
             inside = if inside { escaped } else { true };
         }
         let backslashes = part.len() - part.trim_end_matches('\\').len();
@@ -122,11 +122,11 @@ fn without_infinities(text: &str) -> String {
     found
 }
 
-/// What models of text and pictures call their decoder's configuration, and what stands before its keys in messages.
+/// Keys under which vision-language models keep the decoder's configuration, and their prefix in messages.
 const INSIDE: [(&str, &str); 3] =
     [("text_config", "text_config."), ("llm_config", "llm_config."), ("language_config", "language_config.")];
 
-/// Where the decoder stands.
+/// Finds the decoder's configuration.
 fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static str), Problem> {
     let found =
         INSIDE.into_iter().find_map(|(key, inside)| Some((key, inside, outer.get(key).filter(|it| !it.is_null())?)));

@@ -1,5 +1,5 @@
-//! Imports other tools' files, for the command line and the explorer alike: opens them, finds out their kind and gives
-//! their content. Not for the table of kinds ([`super::content`]), nor for any format.
+//! Imports other tools' files, for the command line and the explorer: opens them, detects their kind and returns their
+//! content. [`super::content`] has the table of kinds; each format has its own module.
 
 mod kinds;
 
@@ -26,19 +26,19 @@ use super::report::{ImportReport, Imported};
 use super::runs::RunRows;
 use super::topology::{FoundMachine, SINFO};
 
-/// Options that say what the files of a machine leave open.
+/// Options that supply what a machine's files leave out.
 const LACKED: [&str; 2] = ["device", "rate"];
 
-/// The name that stands for standard input.
+/// The file name of standard input.
 pub const STANDARD_INPUT: &str = "-";
 
 /// Opens a file to be read as a kind of input.
 pub type OpenFile<'a> = &'a dyn Fn(&Path, InputKind) -> io::Result<OpenInput>;
 
-/// The words of an import: its files, with the options beside them.
+/// Arguments of an import: its files and options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportWords {
-    /// The files, in the order in which they were named.
+    /// The files, in the order given.
     pub files: Vec<PathBuf>,
     /// Options without their dashes, each with its value.
     pub options: Vec<(String, String)>,
@@ -73,7 +73,7 @@ pub enum ImportError {
     Refused(Vec<Problem>),
 }
 
-/// Files as they were opened, before they are imported.
+/// Opened files, before their import.
 pub struct ForeignFiles {
     kind: Option<ForeignKind>,
     paths: Vec<PathBuf>,
@@ -83,23 +83,23 @@ pub struct ForeignFiles {
 enum OpenedContent {
     /// A trace is read as a stream, since it may be far larger than any text.
     Trace(OpenInput),
-    /// Names of the files, as messages have them, and their texts.
+    /// Names of the files in messages, and their texts.
     Texts(Vec<(String, String)>),
 }
 
-/// Everything that an import may look at beside the files.
+/// What an import may read beside the files.
 #[derive(Clone, Copy)]
 pub struct ImportContext<'a> {
     /// Presets that files and options may name.
     pub library: &'a Library,
-    /// The current scenario, for facts that neither files nor options state; none on the command line.
+    /// The current scenario, for facts that neither files nor options state; `None` on the command line.
     pub current: Option<&'a Scenario>,
     /// Opens files that options name.
     pub open: OpenFile<'a>,
 }
 
 impl ImportError {
-    /// A line for each mistake.
+    /// One line per mistake.
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Unreadable(name, error) => vec![format!("cannot read {name}: {error}")],
@@ -107,7 +107,7 @@ impl ImportError {
         }
     }
 
-    /// The option that would say what the files leave open, where that is why they are refused.
+    /// The option that would supply what the files lack, if they are refused for that.
     pub fn lacks(&self) -> Option<&'static str> {
         let Self::Refused(problems) = self else { return None };
         let named = |option: &&str| problems.iter().any(|problem| problem.field.starts_with(&format!("--{option}")));
@@ -137,18 +137,18 @@ pub fn name_of(file: &Path) -> String {
     if file == Path::new(STANDARD_INPUT) { "standard input".to_owned() } else { printable(&file.display().to_string()) }
 }
 
-/// Whether the value of `--model` names a file, not a preset.
+/// True if the value of `--model` names a file, not a preset.
 pub fn is_model_file(name: &str) -> bool {
     name.contains('/')
         || Path::new(name).extension().is_some_and(|extension| extension == "json" || extension == "toml")
 }
 
-/// Whether the value of `--hardware` names a file, not a preset.
+/// True if the value of `--hardware` names a file, not a preset.
 pub fn is_cluster_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// Reads a model from another tool's file, or from shardscope's own TOML. Its id differs from those of presets.
+/// Reads a model from another tool's file, or from shardscope's own TOML, with an id that no preset has.
 pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
     if file.extension().is_some_and(|extension| extension == "toml") {
         let (name, text) = read_text(file, InputKind::Preset, open)?;
@@ -162,7 +162,7 @@ pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<
         .map_err(|error| within(&name, vec![error]))
 }
 
-/// Reads a cluster from a file of shardscope's own. Its id differs from those of presets.
+/// Reads a cluster from shardscope's own TOML, with an id that no preset has.
 pub fn read_cluster(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Cluster, ImportError> {
     let (name, text) = read_text(file, InputKind::Preset, open)?;
     library.cluster_from(&text).map_err(|error| Problem::new("", error.in_file(&name), "").into())
@@ -182,7 +182,7 @@ fn nothing_named() -> ImportError {
     Problem::new("import", "no file is named", fix).into()
 }
 
-/// Puts a file's name into problems whose reader does not know it.
+/// Prefixes problems with the file's name.
 fn within(file: &str, problems: Vec<Problem>) -> ImportError {
     let place = |problem: &Problem| match problem.field.as_str() {
         "" => file.to_owned(),
@@ -193,7 +193,7 @@ fn within(file: &str, problems: Vec<Problem>) -> ImportError {
 }
 
 impl ForeignFiles {
-    /// Opens files as the kind that was named, or finds out the kind from the content of the first.
+    /// Opens files as the given kind, or detects the kind from the first one's content.
     pub fn open(kind: Option<ForeignKind>, files: &[PathBuf], open: OpenFile<'_>) -> Result<Self, ImportError> {
         let Some((first, more)) = files.split_first() else {
             return Err(nothing_named());
@@ -211,7 +211,7 @@ impl ForeignFiles {
             return Ok(Self { kind: Some(ForeignKind::Trace), paths, content });
         }
         let text = |input: OpenInput| match kind {
-            // One byte that is no text must not hide the rest of a log.
+            // A byte that is not UTF-8 must not hide the rest of a log.
             Some(ForeignKind::Run) => input.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             _ => input.text(),
         };
@@ -228,7 +228,7 @@ impl ForeignFiles {
         Ok(files)
     }
 
-    /// Opens the file that a lone configuration of a launcher refers to, where it lies beside it.
+    /// Opens the file that a single launcher's configuration refers to, if it lies beside it.
     fn open_referred(&mut self, open: OpenFile<'_>) -> Result<(), ImportError> {
         let ([file], OpenedContent::Texts(texts)) = (&self.paths[..], &mut self.content) else { return Ok(()) };
         let Some(beside) = plans::referred(&texts[0].1).map(|name| file.with_file_name(name)) else { return Ok(()) };
@@ -243,12 +243,12 @@ impl ForeignFiles {
         Ok(())
     }
 
-    /// The kind that was named or recognised.
+    /// The kind given or detected.
     pub fn kind(&self) -> Option<ForeignKind> {
         self.kind
     }
 
-    /// All files that were read, with the one that another refers to.
+    /// All files that were read, including one that another refers to.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
@@ -261,7 +261,7 @@ impl ForeignFiles {
         }
     }
 
-    /// Imports the files with the options beside them.
+    /// Imports the files with the given options.
     pub fn import(
         self,
         options: &[(String, String)],
@@ -296,7 +296,7 @@ impl ForeignFiles {
 }
 
 impl Foreign {
-    /// The file that holds it, as shardscope reads it.
+    /// The result as shardscope's own file.
     pub fn to_file(&self) -> Result<String, toml::ser::Error> {
         Ok(match self {
             Self::Model(counted) => format!("# {}\n{}", counted.model.counts(), counted.to_toml()?),
@@ -309,7 +309,7 @@ impl Foreign {
         })
     }
 
-    /// The command line to type next; `words` are those of the import, `out` the file that holds the result.
+    /// The command line to run next; `words` are the import's arguments, `out` the file that holds the result.
     pub fn next_command(&self, words: &ImportWords, out: Option<&Path>) -> Option<String> {
         let here = |file: &Path| Path::new(".").join(file).display().to_string();
         let first = words.files.first().filter(|file| *file != Path::new(STANDARD_INPUT));
@@ -317,7 +317,7 @@ impl Foreign {
             (ShellCode::default(), if matches!(self, Self::Run(_)) { "rows.csv" } else { "FILE.toml" });
         let saved = here(out.unwrap_or(Path::new(unsaved)));
         let line = match self {
-            // A model that fills what another one leaves out is in neither of the files that were read.
+            // A model imported with `--like` is complete only in `out`.
             Self::Model(_) => {
                 let alike = words.options.iter().any(|(option, _)| option == "like");
                 let file = out.or(first.map(PathBuf::as_path).filter(|_| !alike))?;
@@ -345,7 +345,7 @@ impl Foreign {
     }
 }
 
-/// The command line that imports runs again, with examples of the options that were missing.
+/// The command line that repeats an import of runs, with examples of the missing options.
 fn import_again(words: &ImportWords, more: &[(&str, String)]) -> Option<String> {
     let line = ShellCode::default().code("shardscope import run");
     let line = words.files.iter().fold(line, |line, file| line.code(" ").word(file.display()));

@@ -1,4 +1,4 @@
-//! A sweep as a job array of Slurm: each task computes one part, and `merge` makes the whole of them.
+//! A sweep as a Slurm job array: each task computes one part, and `merge` joins the parts.
 
 use crate::FileText;
 use shardscope_library::text::shell::ShellCode;
@@ -6,31 +6,31 @@ use shardscope_library::text::shell::ShellCode;
 /// A job array that computes a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobArray {
-    /// The sweep's command line behind the program, word by word, without its part and its format.
+    /// The sweep's arguments, without its part and its format.
     pub command: Vec<String>,
-    /// How many parts, each a task.
+    /// Number of parts, one task each.
     pub parts: u32,
-    /// How many tasks run at a time.
+    /// Number of tasks that run at a time.
     pub at_once: u32,
-    /// How many cells the sweep has.
+    /// Number of cells in the sweep.
     pub cells: usize,
-    /// Options of the job beside these, like `partition`, and their values.
+    /// Other options of the job, like `partition`, and their values.
     pub options: Vec<(&'static str, String)>,
 }
 
-/// The most parts: Slurm numbers tasks up to 1,000 unless its site says otherwise (`MaxArraySize` is 1,001).
+/// The most parts: Slurm's task ids end at 1,000 unless the site says otherwise (`MaxArraySize` is 1,001).
 pub const MOST_PARTS: u32 = 1000;
 
 impl JobArray {
-    /// How many parts make tasks of about a minute of one core: fewer cells are done before Slurm has started them.
+    /// Number of parts for tasks of about a minute on one core; smaller tasks run for less time than they take to start.
     pub fn parts(cells: usize, tuned: bool) -> u32 {
-        // Cells that one core computes in a minute, as measured: most of a plain sweep's time is arithmetic of known
-        // length, while a tuned cell tries dozens of plans.
+        // Cells per core and minute, measured: a plain cell is arithmetic of known length, a tuned one tries dozens of
+        // plans.
         let a_minute = if tuned { 100_000 } else { 3_000_000 };
         u32::try_from(cells.div_ceil(a_minute)).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS)
     }
 
-    /// The script for `sbatch`; a word that no script can hold is an error.
+    /// The script for `sbatch`; an argument that no script can hold is an error.
     pub fn script(&self) -> Result<FileText, String> {
         let Self { parts, at_once, cells, .. } = self;
         let about = format!("A sweep of {cells} cells as a job array of {parts} tasks, for Slurm 22.05 and later");
@@ -44,7 +44,7 @@ impl JobArray {
             .sbatch("array", format!("0-{}%{at_once}", parts - 1))
             .code(BEFORE);
         let command = self.command.iter().fold(script, |script, word| script.code(" ").word(word));
-        // The count of parts stands in the command, not in the array, so that one part can be submitted again alone:
+        // The number of parts is in the command, not in the array, so that one part can be submitted again alone:
         // `sbatch --array=3` is still part 3 of 100.
         let script = command.code(" \\\n    --part \"$SLURM_ARRAY_TASK_ID/\"").word(parts).code(BEHIND);
         let missing =
@@ -53,7 +53,7 @@ impl JobArray {
     }
 }
 
-/// What comes before the words of the sweep, and what behind its part.
+/// Script text before the sweep's arguments, and after `--part`.
 const BEFORE: &str = r"#SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
 #SBATCH --output=part-%a.log

@@ -1,7 +1,7 @@
-//! What PyTorch's profiler recorded of a step (a Chrome trace of kineto's, plain or packed): how long it takes, what
-//! computes, what is communicated, and how much of that no compute hides. The traces that `export` writes are read too.
+//! Reads a step from a trace of PyTorch's profiler (Kineto's Chrome trace, plain or gzipped): step time, compute,
+//! communication, and exposed communication. Also reads the traces that `export` writes.
 //!
-//! Takes a stream, within bounds. Not for writing traces ([`super::trace`]).
+//! Takes a stream of bounded size. [`super::trace`] writes traces.
 
 mod comparison;
 mod events;
@@ -23,17 +23,17 @@ pub use work::TracedWork;
 
 use guard::{Guard, MOST_BYTES};
 
-/// The first bytes of what gzip packs.
+/// The first bytes of a gzip file.
 const PACKED: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes by whose content a trace is known.
+/// Number of leading bytes by which a trace is recognised.
 pub const HEAD: u64 = 1 << 16;
 
-/// Whether these are the first bytes of a trace.
+/// True if these are the first bytes of a trace.
 pub fn is_trace(head: &[u8]) -> bool {
     let Ok(input) = unpacked(head) else { return false };
     let mut head = Vec::new();
-    // Packed bytes that end early have a beginning all the same.
+    // A gzip stream cut short still unpacks to a beginning.
     #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
     let _ = input.take(HEAD).read_to_end(&mut head);
     let head = String::from_utf8_lossy(&head);
@@ -42,7 +42,7 @@ pub fn is_trace(head: &[u8]) -> bool {
     is_json && (has("\"traceEvents\"") || has("\"ph\"") && has("\"ts\"") && has("\"pid\""))
 }
 
-/// Reads a trace, plain or packed. What is no trace, or beyond the bounds, is invalid data.
+/// Reads a trace, plain or gzipped. Anything else, or anything beyond the bounds, is invalid data.
 pub fn read(input: impl Read) -> io::Result<TraceRecording> {
     let wrong = |error: serde_json::Error| match error.classify() {
         serde_json::error::Category::Io => io::Error::from(error),
@@ -51,7 +51,7 @@ pub fn read(input: impl Read) -> io::Result<TraceRecording> {
     };
     let guarded = BufReader::new(Guard::new(unpacked(input)?));
     TraceRecording::read(guarded).map_err(wrong).map_err(|error| match error.kind() {
-        // Packed bytes that are broken, or end too early.
+        // The gzip stream is broken or cut short.
         ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => {
             invalid("it is not packed by gzip to its end; give it whole")
         }

@@ -1,5 +1,5 @@
-//! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks, traces of
-//! profilers read, plans and traces written. Not for shardscope's own files ([`shardscope_report::snapshot`]), nor for the disk.
+//! Reads models of Hugging Face, launchers' plans, logs of runs and benchmarks, and profilers' traces; writes plans and
+//! traces. Not for shardscope's own files ([`shardscope_report::snapshot`]), nor for the disk.
 
 pub mod content;
 pub mod export;

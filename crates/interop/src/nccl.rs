@@ -1,6 +1,6 @@
-//! Logs of nccl-tests and rccl-tests: what collectives reach on each level of a cluster.
+//! Logs of nccl-tests and rccl-tests: fits the bandwidth and latency of a cluster's levels.
 //!
-//! Takes the text of logs. Not for reading files, nor for what a cluster is beside its links.
+//! Takes the text of logs. Opens no files, and changes nothing of a cluster but its links.
 
 mod fit;
 mod json;
@@ -24,48 +24,48 @@ use run::{BenchmarkRow, BenchmarkRun, RankSpread};
 
 pub use run::TimedCollective;
 
-/// A cluster with what was measured of its links.
+/// A cluster with measured links.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredLinks {
-    /// The cluster, as a preset has it.
+    /// The cluster, as in a preset.
     pub cluster: Cluster,
-    /// Every run that the logs hold.
+    /// Every run in the logs.
     pub runs: Vec<RunFacts>,
 }
 
-/// A run in short.
+/// Summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunFacts {
     /// The file and its lines.
     pub place: String,
-    /// What it times, as far as that can be told.
+    /// The collective that the run times, if known.
     pub collective: Option<TimedCollective>,
-    /// Its ranks, and the hosts that they lie on.
+    /// The run's ranks, and their hosts.
     #[serde(flatten)]
     pub spread: Option<RankSpread>,
-    /// Sizes that it times.
+    /// Number of message sizes.
     pub rows: usize,
-    /// The largest of them.
+    /// The largest message size, in bytes.
     pub largest_bytes: Option<f64>,
-    /// What that took, in microseconds.
+    /// Time of the largest size, in microseconds.
     pub largest_us: Option<f64>,
-    /// Its bus bandwidth, in GB/s.
+    /// Bus bandwidth of the largest size, in GB/s.
     pub largest_busbw: Option<f64>,
-    /// Whether the levels' figures rest on it.
+    /// True if a level was fitted to this run.
     pub used: bool,
 }
 
-/// What is said about logs beside their text.
+/// Options for reading logs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkOptions<'a> {
-    /// What runs time whose logs do not say so, and the one kind of run that counts.
+    /// The collective of logs that do not name it; of several kinds of runs, only this one counts.
     pub collective: Option<TimedCollective>,
     /// The cluster's name.
     pub name: Option<&'a str>,
 }
 
 impl MeasuredLinks {
-    /// The file of a preset: what its name gives is left out.
+    /// The file of a preset, without the id: the file's name gives it.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(&self.cluster)?;
         table.remove("id");
@@ -80,14 +80,14 @@ struct FittableRun {
     spread: RankSpread,
 }
 
-/// Runs that are fitted together: of one level, of as many ranks on as many hosts.
+/// Runs that are fitted together, by level; those of a level have equally many ranks and hosts.
 type Pools = BTreeMap<usize, Vec<FittableRun>>;
 
-/// The most runs of a file.
+/// The most runs in a file.
 const MOST_RUNS: usize = 1_000;
 
-/// The cluster of `base` with what `logs`, each a name and a text, say of its links. `base` also says with which stack and
-/// calibration their times are to come out again.
+/// Fits the links of `base`'s cluster to `logs`, each a name and a text. `base` also gives the stack and calibration
+/// with which the model is to reproduce the times.
 pub fn links(
     logs: &[(String, String)],
     base: &Scenario,
@@ -122,7 +122,7 @@ pub fn links(
         return Err(vec![nothing(&facts, options)]);
     }
     let pools = pooled(candidates, base, &mut report)?;
-    // From the inside out: the outer level is fitted on what the inner ones reach.
+    // From the inside out: the fit of an outer level builds on the inner ones.
     let mut scenario = base.clone();
     for (level, runs) in &pools {
         scenario = fitted(&scenario, *level, runs, &mut report)?;
@@ -153,7 +153,7 @@ pub fn links(
     Ok(Imported { made: MeasuredLinks { cluster, runs: facts }, report })
 }
 
-/// The device that a log names, where that is another product: `A100` of `A100-SXM4-40GB` is in no H100's name.
+/// The device that a log names, if the cluster's is another product: `A100` of `A100-SXM4-40GB` is in no H100's name.
 fn other_device<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a str> {
     let device = run.listed.iter().map(|rank| rank.device.as_str()).find(|device| !device.is_empty())?;
     let is_model = |word: &&str| {
@@ -163,7 +163,7 @@ fn other_device<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a str> {
     (!name.to_lowercase().contains(&model.to_lowercase())).then_some(device)
 }
 
-/// What a run is, if a level can be fitted to it.
+/// Checks a run; `None` if it is left out of the fit.
 fn take_run(
     run: BenchmarkRun,
     base: &Scenario,
@@ -176,8 +176,8 @@ fn take_run(
         return wrong(format!("line {line} counts wrong results"), "repair the machine before its links are measured");
     }
     let collective = run.collective(options.collective);
-    // A log may have lost its head, which lists the ranks. The two bandwidths that each row prints still tell their
-    // number: bus over algorithm is (n - 1) / n.
+    // A log may lack its head, which lists the ranks. The two bandwidths of each row still tell their number: bus over
+    // algorithm bandwidth is (n - 1) / n.
     let spread = match run.spread() {
         Ok(Some(spread)) => Some(spread),
         Ok(None) => collective.and_then(|collective| supposed(&run, collective, base, report)),
@@ -202,8 +202,8 @@ fn take_run(
         let what = "one rank alone sends nothing".to_owned();
         return wrong(what, "build nccl-tests with MPI=1, or start it with -g for all devices of a node");
     }
-    // Rings gather and reduce-scatter at the pace of the link. All-reduces may be summed in switches and say too much
-    // of it, so that they count only where they are asked for.
+    // Ring all-gathers and reduce-scatters run at the speed of the link. Switches may sum all-reduces, which then
+    // overstate it, so that these count only on request.
     let fits = |collective| match options.collective {
         Some(only) => collective == only,
         None => matches!(collective, TimedCollective::AllGather | TimedCollective::ReduceScatter),
@@ -236,7 +236,7 @@ fn left_out(collective: TimedCollective) -> String {
     format!("{}: {why}", collective.word())
 }
 
-/// Ranks and hosts of a run without its head: as many ranks as its two bandwidths tell, on as few nodes as hold them.
+/// Ranks and hosts of a run without its head: ranks from the ratio of its bandwidths, on as few nodes as hold them.
 fn supposed(
     run: &BenchmarkRun,
     collective: TimedCollective,
@@ -271,7 +271,7 @@ fn nothing(facts: &[RunFacts], options: LinkOptions<'_>) -> Problem {
     Problem::new("", what, fix)
 }
 
-/// Runs by the level that they measure: of each the one with most ranks, and others that lie as it does.
+/// Groups runs by the level that they measure, and keeps those with the most ranks and the same ranks per host.
 fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportReport) -> Result<Pools, Vec<Problem>> {
     let mut pools = Pools::new();
     for one in candidates {
@@ -280,12 +280,12 @@ fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportRepo
             let what = format!("{} ranks on each host do not fit the {node} devices of a node", one.spread.per_host());
             return Err(vec![Problem::new(one.run.place(), what, "name the cluster that ran it with --cluster")]);
         };
-        // A run is of the outermost level that its ranks span: 8 ranks on one host measure the node, one rank on each
-        // of 8 hosts the network.
+        // A run measures the outermost level that its ranks span: 8 ranks on one host measure the node, one rank on
+        // each of 8 hosts the network.
         pools.entry(law.level()).or_default().push(one);
     }
     for runs in pools.values_mut() {
-        // InlineVec ranks of a level do not fill it.
+        // Few ranks do not fill a level.
         let most = runs.iter().map(|one| (one.spread.ranks, one.spread.per_host())).max();
         runs.retain(|one| {
             let kept = Some((one.spread.ranks, one.spread.per_host())) == most;
@@ -299,7 +299,7 @@ fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportRepo
     Ok(pools)
 }
 
-/// The machine with one more level measured.
+/// The scenario with one more measured level.
 fn fitted(
     scenario: &Scenario,
     level: usize,
@@ -331,7 +331,7 @@ fn fitted(
     Ok(law.with(fitted.measured))
 }
 
-/// What stands behind each number, for the level's file.
+/// The source of each figure, for the level's file.
 fn explained(fitted: &FittedLevel, places: &[String], of: &str) -> String {
     let FittedLevel { rate_sizes, latency_sizes, half_rate, residual, launch, hops, .. } = fitted;
     let sizes = |(least, most): (f64, f64)| format!("{} to {}", Bytes::new(least), Bytes::new(most));
@@ -379,7 +379,7 @@ fn note(fitted: &FittedLevel, level: &str, place: &str, report: &mut ImportRepor
     }
 }
 
-/// All ranks of several hosts: bus bandwidth is not a wire's, since each device's port carries a part.
+/// With all ranks of several hosts, bus bandwidth exceeds a link's, since each device's port carries a part.
 fn shared(spread: RankSpread, rows: &[BenchmarkRow], level: &str, report: &mut ImportReport) {
     let Some(row) = rows.iter().max_by(|one, other| one.size.total_cmp(&other.size)) else { return };
     let (each, hosts) = (f64::from(spread.per_host()), f64::from(spread.hosts));

@@ -1,7 +1,6 @@
-//! The message of PyTorch that a device is out of memory, as every version has written it: what was asked for, what there
-//! was, and who held it.
+//! Reads PyTorch's out-of-memory message, as any version writes it: memory asked for, available, and held.
 //!
-//! Not for what would fit ([`shardscope_engine::search::diagnose`]).
+//! [`shardscope_engine::search::diagnose`] finds what would fit.
 
 use serde::{Serialize, Serializer};
 
@@ -12,16 +11,16 @@ use shardscope_engine::units::Bytes;
 
 use super::report::{ImportReport, Imported};
 
-/// What begins the message, whatever the device: `CUDA out of memory. Tried to allocate 2.00 GiB`.
+/// Start of the message, on any device: `CUDA out of memory. Tried to allocate 2.00 GiB`.
 const START: &str = "out of memory. Tried to allocate ";
 
-/// Memory of other processes that is not worth a word.
+/// Memory of other processes up to which the report leaves it out.
 const OTHERS: Bytes = Bytes::new(64.0 * 1024.0 * 1024.0);
 
 /// The most characters of a message that are read.
 const LONGEST: usize = 1_000;
 
-/// Where an amount stands: behind some words, or before them.
+/// Where an amount lies: after some words, or before them.
 #[derive(Clone, Copy)]
 enum Phrase {
     Behind(&'static str),
@@ -30,7 +29,7 @@ enum Phrase {
 
 use Phrase::{Before, Behind};
 
-/// The words of each amount, those of PyTorch 2 first; its versions up to 2.1 write `capacty`.
+/// Words around each amount, PyTorch 2's first; versions up to 2.1 write `capacty`.
 const CAPACITY: &[Phrase] = &[Behind("total capacity of "), Behind("total capacty of "), Before(" total capacity")];
 const FREE: &[Phrase] = &[Behind("of which "), Before(" free")];
 const PROCESS: &[Phrase] = &[Behind("this process has ")];
@@ -38,28 +37,28 @@ const ALLOCATED: &[Phrase] = &[Before(" is allocated by PyTorch"), Before(" alre
 const UNALLOCATED: &[Phrase] = &[Before(" is reserved by PyTorch but unallocated")];
 const RESERVED: &[Phrase] = &[Before(" reserved in total by PyTorch"), Before(" cached")];
 
-/// What the message says.
+/// Memory as the message reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// Memory asked for.
     #[serde(rename = "tried_bytes", serialize_with = "whole")]
     pub tried: Bytes,
     /// The device's memory.
     #[serde(rename = "capacity_bytes", serialize_with = "whole")]
     pub capacity: Bytes,
-    /// What tensors held.
+    /// Memory that tensors held.
     #[serde(rename = "allocated_bytes", serialize_with = "whole")]
     pub allocated: Bytes,
-    /// What the allocator held, tensors included.
+    /// Memory that the allocator held, including tensors.
     #[serde(rename = "reserved_bytes", serialize_with = "whole")]
     pub reserved: Bytes,
-    /// What the process could have had: the device's memory, less what other processes held.
+    /// Memory available to the process: the device's, less what other processes held.
     #[serde(rename = "room_bytes", serialize_with = "whole")]
     pub room: Bytes,
-    /// The least peak of the step: what tensors held, and what was asked for.
+    /// Lower bound of the step's peak: what tensors held, plus what was asked for.
     #[serde(rename = "least_bytes", serialize_with = "whole")]
     pub least: Bytes,
-    /// The least that the process needed: what it held, allocator and runtime included, and what was asked for.
+    /// Lower bound of the process's need: what it held, including allocator and runtime, plus what was asked for.
     #[serde(rename = "needed_bytes", serialize_with = "whole")]
     pub needed: Bytes,
 }
@@ -70,12 +69,12 @@ fn whole<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 impl OutOfMemory {
-    /// As a figure of a run.
+    /// Converts to a figure of a run.
     pub const fn figure(&self) -> OwnFigure {
         OwnFigure::OutOfMemory { least: self.least, needed: self.needed, room: self.room }
     }
 
-    /// For people, in two lines.
+    /// Text for people, in two lines.
     pub fn text(&self) -> String {
         let Self { tried, capacity, allocated, reserved, room, least, needed } = self;
         let others = *capacity - *room;
@@ -87,18 +86,18 @@ impl OutOfMemory {
     }
 }
 
-/// Whether a text has such a message.
+/// True if a text has such a message.
 pub fn is_message(text: &str) -> bool {
     text.contains(START)
 }
 
-/// The first message in a text.
+/// Reads the first message in a text.
 pub fn read(text: &str) -> Result<Imported<OutOfMemory>, Vec<Problem>> {
     let missing =
         |what: &str| vec![Problem::new("", what, "give the whole line that begins with 'CUDA out of memory'")];
     let start = text.find(START).ok_or_else(|| missing("holds no out-of-memory message of PyTorch"))?;
     let line = 1 + text[..start].matches('\n').count();
-    // As it is pasted, a long line may be broken anywhere between words.
+    // A pasted line may be broken between any two words.
     let rest: String = text[start..].chars().take(LONGEST).collect();
     let message = rest.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut report = ImportReport::default();

@@ -1,6 +1,6 @@
-//! Plans as launchers have them: Accelerate, the Trainer, DeepSpeed, Megatron-LM, torchtitan and torchtune, in and out.
+//! Imports and exports plans of launchers: Accelerate, the Trainer, DeepSpeed, Megatron-LM, torchtitan and torchtune.
 //!
-//! Takes texts, and gives texts. What corresponds to what stands once for both directions, in the module of each tool.
+//! Takes and returns texts. Each tool's module maps keys to fields once, for both directions.
 
 mod accelerate;
 mod adapters;
@@ -64,11 +64,11 @@ use super::report::Imported;
 use draft::PlanDraft;
 use harmless::HarmlessNames;
 use settings::{Setting, ToolSettings};
-use tool::Beside;
+use tool::CompanionFiles;
 
 pub use exported::ExportedPlan;
 
-pub use deviation::LackedField;
+pub use deviation::UnsupportedField;
 pub use exported::export;
 pub use sbatch::{JobLauncher, JobWishes};
 pub use target::PlanTarget;
@@ -76,43 +76,43 @@ pub use target::PlanTarget;
 /// A scenario that was read from a launcher's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ImportedPlan {
-    /// The scenario, as a file has it.
+    /// The scenario, as in a file.
     pub scenario: ScenarioFile,
 }
 
-/// A file of a launcher: its name and its text.
+/// A launcher's file: its name and its text.
 #[derive(Debug, Clone, Copy)]
 pub struct LauncherFile<'a> {
-    /// As messages name it.
+    /// The name in messages.
     pub name: &'a str,
-    /// What it holds.
+    /// The file's text.
     pub text: &'a str,
 }
 
-/// Whether a text is a launcher's configuration, by what is in it.
+/// True if a text is a launcher's configuration, judged by its content.
 pub fn is_plan(name: &str, text: &str) -> bool {
     recognised(LauncherFile { name, text }).is_ok() || refusals::foreign(text, &parsed(name, text)).is_some()
 }
 
-/// The file of DeepSpeed that a configuration refers to, if it does.
+/// The DeepSpeed file that a configuration refers to, if any.
 pub fn referred(text: &str) -> Option<String> {
     let settings = parsed("", text);
     let names = ["deepspeed_config.deepspeed_config_file", "deepspeed"];
     names.into_iter().find_map(|name| settings.text(name)).map(str::to_owned)
 }
 
-/// What the user says beside the files, and before them.
+/// What the user states beside the files; it overrides them.
 #[derive(Debug, Clone, Default)]
 pub struct PlanWishes {
-    /// Fields.
+    /// Fields and their values.
     pub fields: Vec<(Field, Value)>,
     /// A model that is no preset.
     pub model: Option<Model>,
-    /// A cluster that is no preset, with an id that none has.
+    /// A cluster that is no preset, with an id that no preset has.
     pub machine: Option<Cluster>,
 }
 
-/// The scenario of some files that belong together.
+/// Imports files that describe one run.
 pub fn import(
     files: &[LauncherFile<'_>],
     wishes: PlanWishes,
@@ -120,7 +120,7 @@ pub fn import(
 ) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
     let mut read = Vec::new();
     for file in files {
-        // A list of packages says which release of a tool runs, beside the file of a plan.
+        // Beside a plan's file, a list of packages only tells the tool's release.
         if files.len() == 1 || !releases::lists_packages(file.name) {
             read.extend(recognised(*file).map_err(|error| vec![error])?);
         }
@@ -137,7 +137,7 @@ pub fn import(
     finish(files, tool, draft, (machine, library))
 }
 
-/// Devices of the nodes that the user says, on the cluster that is said too or else that of the default scenario.
+/// Devices on the user's number of nodes, on the user's cluster or else the default scenario's.
 fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
     let said = |wanted| wishes.fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| value);
     let base = || Some(file::parse(&library.scenario_text("default").ok()?.text).ok()?.cluster);
@@ -147,14 +147,14 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
     said(Field::Nodes)?.get::<u32>()?.checked_mul(each)
 }
 
-/// What Megatron-LM prints above the arguments in its log.
+/// The line above the arguments in Megatron-LM's log.
 const LOGGED: &str = "- arguments --";
 
-/// Whose a file is, and what it says; a script may hold the options of two tools.
+/// The tool and the settings of a file; a script may hold options of two tools.
 fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>, Problem> {
     let LauncherFile { name, text } = file;
     let mut settings = parsed(name, text);
-    // axolotl starts the Trainer, under names of its own.
+    // axolotl runs the Trainer, under its own names.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
         return Ok(vec![(PlanTarget::TRAINER, adapters::of_axolotls_file(settings))]);
     }
@@ -183,7 +183,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
         let on_megatron = tool == PlanTarget::TRAINER && programs::has_degrees(&mut settings);
         return Ok(vec![(if on_megatron { PlanTarget::MEGATRON } else { tool }, settings)]);
     }
-    // A document in YAML may hold the commands of one job, as those of clouds do; one of many is no script.
+    // A YAML document may hold the commands of one job, as clouds' do; with those of several jobs it is no script.
     let of_many = |read: &[(PlanTarget, ToolSettings)]| {
         read.iter().any(|(_, settings)| settings.rest().any(|(name, _)| name.contains(commands::ANOTHER)))
     };
@@ -200,7 +200,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(PlanTarget, ToolSettings)>,
     Err(Problem::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
 }
 
-/// The settings of a text in JSON, TOML or YAML; none where it is in none of them.
+/// The settings of a text in JSON, TOML or YAML; empty for any other text.
 fn parsed(name: &str, text: &str) -> ToolSettings {
     let text = text.trim_start_matches('\u{feff}');
     let json = || serde_json::from_str::<Json>(text).ok();
@@ -209,30 +209,30 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
     if InputKind::LauncherTree.check(text).is_err() {
         return ToolSettings::new(name);
     }
-    // In this order, since YAML reads nearly any text as something: JSON is YAML too, and so is much of TOML.
+    // YAML comes last, since it reads nearly any text: JSON is YAML too, and so is much of TOML.
     let object = json().or_else(toml).or_else(yaml).filter(Json::is_object);
     object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))
 }
 
-/// Parts of names that say how large a job is, what it trains or what else it runs: a setting with one is no matter of logs.
+/// Parts of names about a job's size, what it trains or what else it runs: a setting with one is not just about logs.
 const TELLING: &str = "adapter adapters cp distill dora draft ep expert experts fp4 fp8 freeze frozen generations galore lora mezo moe \
     offload offloading parallel parallelism pp ppo prune quant quantization quantize rank ranks recompute reward \
     rlhf rollout teacher tp trainable unfreeze";
 
-/// Refuses what no table of the tool knows, and what cannot be harmless by its name or is known in another tool's files; the rest
-/// is unknown.
+/// Judges settings that the tool's tables lack: refuses those with a telling name or a name of another tool's table,
+/// and keeps the rest as unknown.
 fn judge_unknown(draft: &mut PlanDraft) {
     let is_known =
         |name: &str| PlanTarget::launchers().flat_map(|target| target.spec().table.names()).any(|known| known == name);
     for (name, setting) in std::mem::take(&mut draft.unknown) {
         let is_off = ["1", "null"].contains(&setting.text.as_str()) || table::OFF.contains(&setting.text.as_str());
-        // Parts of verl's settings by themselves tell nothing.
+        // Prefixes of verl's settings tell nothing.
         let own = name.strip_prefix("actor_rollout_ref.").unwrap_or(&name);
         let own = own.strip_prefix("rollout.").unwrap_or(own);
         let telling =
             own.split(['_', '.', '-']).find(|part| TELLING.split(' ').any(|word| part.eq_ignore_ascii_case(word)));
         let why = match telling {
-            // A log has every argument, most of which nobody set; what is not trained is frozen.
+            // A log has every argument, mostly defaults; `trainable` tells even if off: the rest is frozen.
             part if draft.logged || is_off && part != Some("trainable") => None,
             Some(part) => Some(format!("is unknown, and by its name ('{part}') no setting without effect")),
             None if is_known(&name) => Some("is a setting of another tool, and not known here".to_owned()),
@@ -246,14 +246,14 @@ fn judge_unknown(draft: &mut PlanDraft) {
     }
 }
 
-/// The way out where a setting has no effect.
+/// The fix if a setting has no effect.
 const HARMLESS: &str =
     "say by flags what it means and leave it out, or name it in a file of your own in tools/ of the presets";
 
-/// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
+/// Reads one launcher's files: a configuration, and the DeepSpeed file that it refers to.
 fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -> Result<PlanTarget, Vec<Problem>> {
     let of_deepspeed = |(tool, _): &(PlanTarget, ToolSettings)| *tool == PlanTarget::DEEPSPEED;
-    // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
+    // DeepSpeed's file alone is a plan. Beside another file it is the one referred to.
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
     let deepspeed = at.map(|at| read.remove(at).1);
     let alone = |read: &[(PlanTarget, ToolSettings)]| {
@@ -262,8 +262,8 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
         let what = format!("files of {} do not make one plan", names.join(" and "));
         vec![Problem::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
     };
-    // The arguments of the Trainer and the configuration that launches it belong together too, and options that a
-    // script gives to Accelerate go before those of its file.
+    // The Trainer's arguments and its launcher's configuration also belong together, and a script's options for
+    // Accelerate override Accelerate's file.
     read.sort_by_key(|(tool, settings)| (*tool == PlanTarget::ACCELERATE, !settings.has("config_file")));
     if let [.., (PlanTarget::ACCELERATE, options), (PlanTarget::ACCELERATE, file)] = &mut read[..]
         && options.take("config_file").is_some()
@@ -271,13 +271,13 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
         options.fall_back(std::mem::replace(file, ToolSettings::new("")));
         read.pop();
     }
-    // A script does not say of LLaMA-Factory that its steps are Megatron-LM's.
+    // A script does not tell that LLaMA-Factory runs on Megatron-LM.
     if read.iter().any(|(_, settings)| programs::is_on_megatron(settings)) {
         for (tool, _) in read.iter_mut().filter(|(tool, _)| *tool == PlanTarget::TRAINER) {
             *tool = PlanTarget::MEGATRON;
         }
     }
-    // A script may start a program with a file, before which its own options go.
+    // A script may start a program with a file; its own options override the file.
     if let [(tool, one), (same, other), ..] = &mut read[..]
         && (tool == same || *tool == PlanTarget::MEGATRON && *same == PlanTarget::TRAINER && programs::names_file(one))
         && programs::names_file(one) != programs::names_file(other)
@@ -302,14 +302,14 @@ fn take_over(mut read: Vec<(PlanTarget, ToolSettings)>, draft: &mut PlanDraft) -
             continue;
         }
         if let Some(reads) = &tool.spec().reads {
-            (reads.read)(settings, Beside { deepspeed: deepspeed.clone(), launched: both }, draft);
+            (reads.read)(settings, CompanionFiles { deepspeed: deepspeed.clone(), launched: both }, draft);
         }
     }
     Ok(tool)
 }
 
-/// Threads of the host for each process: as a script sets them, the cores that DeepSpeed's launcher divides among them, or
-/// the one that torchrun gives each.
+/// Host threads per process: set by a script, a share of the cores that DeepSpeed's launcher divides, or torchrun's one
+/// per process.
 fn read_threads(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if let Some(threads) = settings.take(launcher::THREADS) {
         draft.read(Field::HostThreads, &threads.text, &threads.place);
@@ -321,7 +321,7 @@ fn read_threads(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The threads that a launcher gives each process, where nothing else says them and an update on the host needs them.
+/// Threads that the launcher gives each process, if nothing else sets them and an update on the host needs them.
 fn launched_threads(scenario: &Scenario, draft: &mut PlanDraft) -> Option<(u32, String)> {
     let processes = scenario.devices_on_node();
     if let Some(place) = draft.bound_cores.take() {
@@ -332,10 +332,10 @@ fn launched_threads(scenario: &Scenario, draft: &mut PlanDraft) -> Option<(u32, 
     (processes > 1 && matters).then(|| (1, format!("{place}, for each of several processes")))
 }
 
-/// The way out where no file says how many devices there are.
+/// The fix if no file gives the number of devices.
 pub(crate) const SAY_DEVICES: &str = "say it with --devices N or --nodes N";
 
-/// The scenario of what was found, over the default one.
+/// Builds the scenario: the draft, over the default scenario.
 fn finish(
     files: &[LauncherFile<'_>],
     tool: PlanTarget,
@@ -372,7 +372,7 @@ fn finish(
     if model.is_none() {
         draft.assume(Field::Model, Value::id(&file.model), of_default);
     }
-    // In the order of the table: a strategy comes before what refines it, and a model before its sequence.
+    // In table order: a strategy comes before the fields that refine it, and a model before its sequence.
     for (field, value) in draft.fields() {
         file.put(field, Some(value.clone()));
     }
@@ -385,7 +385,8 @@ fn finish(
         file.machine = Some(machine);
     }
     let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();
+    let refused =
+        |problems: Vec<Problem>| problems.iter().map(|problem| import_problem(first, problem)).collect::<Vec<_>>();
     let mut scenario = library.resolve(&file).map_err(refused)?;
     if draft.value(Field::HostThreads).is_none()
         && let Some((threads, place)) = launched_threads(&scenario, &mut draft)
@@ -413,10 +414,10 @@ fn finish(
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
 }
 
-/// The most settings that are kept with a plan: several times what any real file has that is not understood.
+/// The most unknown settings that are kept with a plan: several times more than any real file has.
 const MOST_DOUBTED: usize = 200;
 
-/// What is not understood, with its line where a file has lines.
+/// The unknown settings, with lines if the file has lines.
 fn doubted(files: &[LauncherFile<'_>], tool: PlanTarget, draft: &PlanDraft) -> Vec<UnknownSetting> {
     let line = |file: &str, key: &str| {
         let last = key.rsplit('.').next().unwrap_or(key);
@@ -439,8 +440,8 @@ fn doubted(files: &[LauncherFile<'_>], tool: PlanTarget, draft: &PlanDraft) -> V
     draft.doubted.iter().take(MOST_DOUBTED).map(setting).collect()
 }
 
-/// What a scenario's problem is to whoever imports: the field of the result, and the flag that says otherwise.
-fn unlayable(file: &str, problem: &Problem) -> Problem {
+/// Rewords a scenario's problem for an import: the field of the result, and the flag that changes it.
+fn import_problem(file: &str, problem: &Problem) -> Problem {
     let flag = Field::behind(&problem.field).last().map_or_else(String::new, |field| format!(" (--{field})"));
     Problem::new(format!("{file}: {}{flag}", problem.field), &problem.what, &problem.fix)
 }
@@ -449,7 +450,7 @@ fn unlayable(file: &str, problem: &Problem) -> Problem {
 fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &mut PlanDraft) {
     model.id = library.new_id(Kind::Model, &model.name);
     file.put(Field::Model, Some(Value::id(&model.id)));
-    // A model puts these back to its own.
+    // Setting a model resets these fields.
     for field in [Field::Sequence, Field::MtpLayers, Field::FrozenLayers] {
         file.put(field, draft.value(field).cloned());
     }

@@ -1,6 +1,6 @@
-//! What an import made of another tool's file: what it took, what it assumed, what it ignored, or why it refuses.
+//! The report of an import: what it took from the file, assumed or ignored, and why it refuses.
 //!
-//! Not for reading any format, nor for printing.
+//! Reads no format, and prints nothing.
 
 use std::fmt::{self, Write};
 
@@ -9,49 +9,49 @@ use serde::Serialize;
 use shardscope_engine::problem::Problem;
 use shardscope_engine::text::printable;
 
-/// A file of shardscope's own, and where each part of it comes from.
+/// A result in shardscope's form, and the source of each part.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Imported<T> {
-    /// What was made of the files.
+    /// The result of the import.
     #[serde(flatten)]
     pub made: T,
-    /// Where it comes from.
+    /// The sources of the result.
     #[serde(flatten)]
     pub report: ImportReport,
 }
 
 impl<T> Imported<T> {
-    /// The import with its result in another form.
+    /// The import, with its result converted.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Imported<U> {
         Imported { made: change(self.made), report: self.report }
     }
 }
 
-/// The most settings without effect that are listed one by one: several times what any real file has.
+/// The most ignored settings that are listed: several times more than any real file has.
 const MOST_IGNORED: usize = 500;
 
-/// Where each part of an import comes from, so that nothing is guessed in silence.
+/// The source of each part of an import, so that nothing is guessed silently.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    /// What the files say.
+    /// Values that the files give.
     pub taken: Vec<Taken>,
-    /// What they leave open.
+    /// Values that the files leave open.
     pub assumed: Vec<AssumedValue>,
-    /// What they say and nothing here depends on.
+    /// Settings on which nothing depends.
     pub ignored: Vec<Ignored>,
-    /// How many more they say so that are not listed one by one.
+    /// Number of such settings beyond those listed.
     #[serde(skip)]
     pub unlisted: usize,
-    /// What they say and this program does not know: it may change size, time or memory.
+    /// Settings that are unknown: they may change size, time or memory.
     pub unknown: UnknownSettings,
 }
 
-/// Settings that nobody here knows.
+/// Settings that this program does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UnknownSettings {
-    /// How many there are.
+    /// Number of settings.
     pub count: usize,
-    /// Where the first of them stand.
+    /// Places of the first of them.
     pub places: Vec<String>,
 }
 
@@ -60,9 +60,9 @@ pub struct UnknownSettings {
 pub struct Taken {
     /// The field of the result.
     pub field: String,
-    /// What the field gets.
+    /// The field's value.
     pub value: String,
-    /// Where it stands: a key, or a file and its line.
+    /// The key, or the file and its line.
     #[serde(rename = "where")]
     pub place: String,
 }
@@ -72,35 +72,35 @@ pub struct Taken {
 pub struct AssumedValue {
     /// The field of the result.
     pub field: String,
-    /// What the field gets all the same.
+    /// The field's value.
     pub value: String,
-    /// Whose default it is, and how to say otherwise.
+    /// The source of the default, and how to override it.
     pub why: String,
 }
 
-/// What a file says without effect.
+/// A setting without effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ignored {
-    /// The field of the file.
+    /// The setting's name in the file.
     pub field: String,
-    /// Why it does not matter.
+    /// The reason why it has no effect.
     pub why: String,
 }
 
 impl ImportReport {
-    /// Notes a value that stands in a file.
+    /// Notes a value that a file gives.
     pub fn take(&mut self, field: &str, value: impl fmt::Display, place: impl fmt::Display) {
         let [value, place] = [value.to_string(), place.to_string()].map(|text| printable(&text));
         self.taken.push(Taken { field: printable(field), value, place });
     }
 
-    /// Notes a value that stands in none.
+    /// Notes a value that no file gives.
     pub fn assume(&mut self, field: &str, value: impl fmt::Display, why: impl fmt::Display) {
         let [value, why] = [value.to_string(), why.to_string()].map(|text| printable(&text));
         self.assumed.push(AssumedValue { field: printable(field), value, why });
     }
 
-    /// Notes what has no effect; of what a flood of settings leaves over, how many more there are.
+    /// Notes a setting without effect; beyond the limit, only counts it.
     pub fn ignore(&mut self, field: &str, why: impl fmt::Display) {
         if self.ignored.len() < MOST_IGNORED {
             let ignored = Ignored { field: printable(field), why: printable(&why.to_string()) };
@@ -117,7 +117,7 @@ impl ImportReport {
         self.ignored.push(more);
     }
 
-    /// Notes what is not known, however much a file says of it.
+    /// Notes an unknown setting, however many there are.
     pub fn doubt(&mut self, place: &str) {
         self.unknown.count += 1;
         if self.unknown.places.len() < MOST_IGNORED {
@@ -125,13 +125,13 @@ impl ImportReport {
         }
     }
 
-    /// Forgets what was noted of a field, since another place decides it.
+    /// Forgets what was noted of a field that another place decides.
     pub fn forget(&mut self, field: &str) {
         self.taken.retain(|taken| taken.field != field);
         self.assumed.retain(|assumed| assumed.field != field);
     }
 
-    /// What is unknown as an error, for whoever wants nothing to be passed over.
+    /// Unknown settings as errors, for callers that accept none.
     pub fn strictly(&self) -> Result<(), Vec<Problem>> {
         let what = "is unknown to this program: it may change size, time or memory";
         let fix = "leave it out, or import without --strict";
@@ -139,7 +139,7 @@ impl ImportReport {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Adds what another file gave.
+    /// Adds the report of another file.
     pub fn append(&mut self, other: Self) {
         self.taken.extend(other.taken);
         self.assumed.extend(other.assumed);
@@ -148,7 +148,7 @@ impl ImportReport {
         other.ignored.into_iter().for_each(|Ignored { field, why }| self.ignore(&field, why));
     }
 
-    /// The lists as lines; a list without entries is left out.
+    /// The report as text; empty lists are left out.
     pub fn text(&self) -> String {
         let taken = self.taken.iter().map(|Taken { field, value, place }| format!("{field} = {value} ({place})"));
         let assumed =
@@ -159,7 +159,7 @@ impl ImportReport {
             [("taken", taken.collect::<Vec<_>>()), ("assumed", assumed.collect()), ("ignored", ignored.collect())]
         {
             if !lines.is_empty() {
-                // A string takes every text.
+                // Writing to a string cannot fail.
                 let _ = writeln!(text, "{head}:\n  {}", lines.join("\n  "));
             }
         }

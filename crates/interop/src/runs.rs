@@ -1,6 +1,6 @@
-//! Logs of training runs as rows of measured runs: Megatron-LM, torchtitan, DeepSpeed, Hugging Face's Trainer.
+//! Converts logs of training runs to rows of measured runs: Megatron-LM, torchtitan, DeepSpeed, Hugging Face's Trainer.
 //!
-//! Takes the text of logs. Not for reading files, nor for scoring rows ([`shardscope_evidence::measured`]).
+//! Takes the text of logs; opens no files. [`shardscope_evidence::measured`] scores rows.
 
 mod arguments;
 mod draft;
@@ -23,18 +23,18 @@ use lines::{Pace, StepLine, peak_gib};
 pub(super) use arguments::Arguments;
 pub(super) use lines::{LogLine, plain};
 
-/// Lines at the head of a run that are left out where nobody says how many: they hold start-up and compilation.
+/// Step lines left out by default at the start of a run, which hold start-up and compilation.
 pub const WARM_UP: usize = 3;
 
 /// Rows of measured runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunRows {
-    /// The cells of each by column; a column that is not there is blank.
+    /// Cells of each row, by column; a missing column is blank.
     pub rows: Vec<BTreeMap<String, String>>,
 }
 
 impl RunRows {
-    /// Numbers rows whose files have the same name: a table needs another id for each.
+    /// Numbers rows whose files have the same name, since each row of a table needs its own id.
     pub fn tell_apart(&mut self) {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for id in self.rows.iter_mut().filter_map(|row| row.get_mut("id")) {
@@ -45,7 +45,7 @@ impl RunRows {
         }
     }
 
-    /// Options of an import, each with an example, that give what some row lacks to be a measurement.
+    /// Options of an import, with examples, for what rows lack to be measurements.
     pub fn missing_options(&self) -> Vec<(&'static str, String)> {
         let lacks = |column: &str| self.rows.iter().any(|row| row.get(column).is_none_or(String::is_empty));
         let missing = measured::needed_columns().filter(|(column, _)| lacks(column));
@@ -63,12 +63,12 @@ impl RunRows {
     }
 }
 
-/// What is said about logs beside their text.
+/// Options for reading logs.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// Lines to leave out at the head, whatever they say; else [`WARM_UP`] and those of skipped iterations.
+    /// Step lines to leave out at the start; by default [`WARM_UP`] and those of skipped iterations.
     pub skip: Option<usize>,
-    /// Cells by column, each with the option that says so; they come before what the log has.
+    /// Cells by column, each with its option; they override the log's.
     pub given: &'a [(String, String, String)],
 }
 
@@ -78,8 +78,8 @@ type StepReader = fn(usize, &str) -> Option<StepLine>;
 const TRAINER: &str = "HF Trainer";
 const TRAINER_BAR: &str = "HF Trainer's bar";
 
-/// Who writes step lines, in the order in which they are believed: DeepSpeed's samples per second are off where
-/// micro-batches are accumulated.
+/// Programs that print step lines, the most reliable first: DeepSpeed's samples per second are off under gradient
+/// accumulation.
 const PROGRAMS: [(&str, StepReader); 4] = [
     ("Megatron-LM", lines::megatron),
     ("torchtitan", lines::torchtitan),
@@ -87,7 +87,7 @@ const PROGRAMS: [(&str, StepReader); 4] = [
     ("DeepSpeed", lines::deepspeed),
 ];
 
-/// The row of one log, called `file`; what it leaves blank stands under `assumed`.
+/// The row of one log, called `file`; `assumed` lists the cells left blank.
 pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<RunRows>, Vec<Problem>> {
     let text = plain(text);
     let lines = LogLine::all(&text);
@@ -95,8 +95,8 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         let what = "holds no line of a step of Megatron-LM, torchtitan, DeepSpeed or HF Trainer";
         vec![Problem::new("", what, "give the log of the rank that prints them")]
     };
-    // A log may hold several runs, one after a restart: the last one's arguments, and the steps behind them, are of one
-    // plan.
+    // A log may hold several runs, one after each restart: the last one's arguments and the steps after them belong to
+    // one plan.
     let start = lines.iter().rposition(|line| line.text.contains("- arguments --")).unwrap_or(0);
     let of = |read: StepReader| {
         lines[start..].iter().filter_map(|line| read(line.number as usize, line.text)).collect::<Vec<_>>()
@@ -145,7 +145,7 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
     Ok(Imported { made: RunRows { rows: vec![cells] }, report })
 }
 
-/// What DeepSpeed prints of its configuration.
+/// Fills a row from DeepSpeed's printed configuration.
 fn configured(row: &mut RowDraft, printed: &Arguments<'_>) {
     for (column, name) in [
         ("num_gpus", "world_size"),
@@ -169,7 +169,7 @@ fn configured(row: &mut RowDraft, printed: &Arguments<'_>) {
     }
 }
 
-/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`: the new size, and the number of its line.
+/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`: the new size, and the line number.
 pub(super) fn padded_vocabulary(lines: &[LogLine<'_>]) -> Option<(u32, u32)> {
     lines.iter().find_map(|LogLine { number, text }| {
         let size = text.split_once("padded vocab")?.1.split_once("new size: ")?.1.split_once(')')?.0;
@@ -177,12 +177,12 @@ pub(super) fn padded_vocabulary(lines: &[LogLine<'_>]) -> Option<(u32, u32)> {
     })
 }
 
-/// The lines that count: each step once, without those at the head.
+/// The step lines that count: each step once, without those at the start.
 fn counted(row: &mut RowDraft, mut steps: Vec<StepLine>, skip: Option<usize>) -> Result<Vec<StepLine>, Vec<Problem>> {
     let mut seen = BTreeSet::new();
     steps.retain(|line| seen.insert(line.step));
     let all = steps.len();
-    // A single line is the mean of a whole run, or all that is left of one.
+    // A single line is the mean of a whole run, or all that is left of it.
     let head = skip.unwrap_or(if all == 1 { 0 } else { WARM_UP });
     let mut kept: Vec<StepLine> = steps.into_iter().skip(head).collect();
     if skip.is_none() && kept.iter().any(|line| !line.skipped) {
@@ -199,7 +199,7 @@ fn counted(row: &mut RowDraft, mut steps: Vec<StepLine>, skip: Option<usize>) ->
     Ok(kept)
 }
 
-/// The batch that the counted lines state; those of a ramp with another one do not count.
+/// The batch of the lines that count; lines of a ramp-up with another batch do not count.
 fn batch(row: &mut RowDraft, arguments: &Arguments<'_>, steps: &[StepLine]) {
     if row.cells.contains_key("global_batch") {
         return;
@@ -213,16 +213,16 @@ fn batch(row: &mut RowDraft, arguments: &Arguments<'_>, steps: &[StepLine]) {
     }
 }
 
-/// Seconds of a step: the median of the lines.
+/// Seconds per step: the median of the lines.
 fn timed(row: &mut RowDraft, program: &str, steps: &[StepLine]) {
     if row.cells.contains_key("step_time_s") {
         return;
     }
     let last = steps.last().and_then(|line| line.batch);
-    // While a batch ramps up, steps are shorter: those with the last batch count.
+    // While a batch ramps up, steps are shorter: only those with the last batch count.
     let same: Vec<&StepLine> = steps.iter().filter(|line| line.batch == last).collect();
     let (Some(first), Some(end)) = (same.first(), same.last()) else { return };
-    // The median: one step that wrote a checkpoint, or waited for data, would pull a mean by minutes.
+    // The median, since one step that wrote a checkpoint or waited for data would shift a mean by minutes.
     let pace = first.pace.with(median(same.iter().map(|line| line.pace.amount()).collect()));
     let place = match program {
         TRAINER_BAR => format!("elapsed time of {program} up to line {}, over its steps", end.line),
@@ -273,15 +273,15 @@ fn median(mut amounts: Vec<f64>) -> f64 {
     if amounts.len().is_multiple_of(2) { amounts[middle - 1].midpoint(amounts[middle]) } else { amounts[middle] }
 }
 
-/// Six digits, which is more than any log has.
+/// Rounds to six digits, more than any log has.
 fn rounded(amount: f64) -> f64 {
     format!("{amount:.5e}").parse().unwrap_or(amount)
 }
 
-/// The fullest of the ranks that say so.
+/// The highest peak among the ranks that print one.
 fn peak(row: &mut RowDraft, program: &str, lines: &[LogLine<'_>]) {
     let pipelined = row.number("pp").is_some_and(|stages| stages > 1.0);
-    // DeepSpeed's line is of the first rank alone, which need not be in the fullest stage.
+    // DeepSpeed prints it only for the first rank, which need not be in the fullest stage.
     let own = lines.iter().filter(|line| !(pipelined && line.text.contains("SamplesPerSec=")));
     let Some(most) = own.filter_map(|line| peak_gib(line.text)).max_by(f64::total_cmp) else { return };
     if row.cells.contains_key("metric_peak_mem_gb") {
@@ -291,7 +291,7 @@ fn peak(row: &mut RowDraft, program: &str, lines: &[LogLine<'_>]) {
     row.take("metric_peak_mem_gb", rounded(most), format!("the most of the ranks that print it, {reading}"));
 }
 
-/// Which cells nothing fills, and what would.
+/// Notes cells that stay blank, and what fills them.
 fn blanks(row: &mut RowDraft) {
     for (column, option) in [("cluster", "--hardware ID"), ("stack", "--stack ID")] {
         if !row.cells.contains_key(column) {

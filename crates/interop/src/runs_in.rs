@@ -1,7 +1,7 @@
-//! The launchers that run a plan as planned, and what each of the others lacks of it.
+//! The launchers that run a plan as planned, and what each of the others lacks.
 //!
-//! Searches ask this of very many plans: nothing is written, and nothing is put into words before it is asked for. Exports
-//! refuse by the same tables ([`super::plans`]).
+//! Searches query this for very many plans: nothing is written, and messages are made only on demand. Exports refuse by
+//! the same tables ([`super::plans`]).
 
 use std::sync::LazyLock;
 
@@ -10,11 +10,11 @@ use shardscope_engine::search::plans::Launchers;
 use shardscope_engine::text::printable;
 
 use super::fsdp2;
-use super::plans::asked::AskedPlan;
+use super::plans::asked::PlanQuery;
 use super::plans::lacks::AskedTool;
-use super::plans::{LackedField, PlanTarget};
+use super::plans::{PlanTarget, UnsupportedField};
 
-/// A launcher of training, in the newest version that is known.
+/// A training launcher, in the newest known version.
 #[derive(Debug, Clone, Copy)]
 pub struct Launcher {
     word: &'static str,
@@ -28,69 +28,69 @@ static ALL: LazyLock<Vec<Launcher>> = LazyLock::new(|| {
 });
 
 impl Launcher {
-    /// All of them.
+    /// All launchers.
     pub fn all() -> &'static [Self] {
         ALL.as_slice()
     }
 
-    /// The one of a word of `export --to`.
+    /// The launcher with a word of `export --to`.
     pub fn named(word: &str) -> Option<&'static Self> {
         Self::all().iter().find(|launcher| launcher.word == word)
     }
 
-    /// Its word of `export --to`.
+    /// The launcher's word of `export --to`.
     pub const fn word(&self) -> &'static str {
         self.word
     }
 
-    /// Whether it starts the program that a scenario's stack is: a plan that is timed as one program is no plan of another.
+    /// True if the launcher starts the stack's program: a plan timed for one program is no plan of another.
     fn starts(&self, scenario: &Scenario) -> bool {
         scenario.stack.started_by.as_ref().is_none_or(|words| words.iter().any(|word| word == self.word))
     }
 
-    /// What it lacks of a plan: the stack's program first, then that for which it refuses the plan, then what it runs otherwise
-    /// than planned. None where it takes the plan, or where the plan cannot be laid out.
-    pub fn lacks(&self, scenario: &Scenario) -> Vec<LackedField> {
+    /// What the launcher lacks of a plan: first the stack's program, then fields for which it refuses the plan, then
+    /// deviations. Empty if it takes the plan, or if the plan cannot be laid out.
+    pub fn lacks(&self, scenario: &Scenario) -> Vec<UnsupportedField> {
         let Ok(job) = scenario.checked() else { return Vec::new() };
-        let other = (!self.starts(scenario)).then(|| LackedField {
+        let other = (!self.starts(scenario)).then(|| UnsupportedField {
             field: Field::Stack,
             what: format!("it does not start {}", printable(&scenario.stack.name)),
             fix: None,
         });
-        other.into_iter().chain(self.tool.lacks(&AskedPlan::new(job))).collect()
+        other.into_iter().chain(self.tool.lacks(&PlanQuery::new(job))).collect()
     }
 
-    /// Whether it runs a plan as planned.
+    /// True if the launcher runs a plan as planned.
     pub fn takes(&self, plan: &LaunchedPlan<'_>) -> bool {
         self.starts(&plan.0.job) && self.tool.lacks(&plan.0).next().is_none()
     }
 
-    /// Whether it lacks the value that a plan has of a field, whatever the plan's other fields say: a search may drop the
-    /// value before it combines it with others of the same model, cluster and stack.
+    /// True if the launcher lacks a field's value, whatever the plan's other fields are: a search may drop the value
+    /// before combining it with others of the same model, cluster and stack.
     pub fn lacks_alone(&self, field: Field, plan: &LaunchedPlan<'_>) -> bool {
         self.tool.lacks_alone(field, &plan.0)
     }
 }
 
-/// A plan that launchers are asked about: made once, and asked of each.
+/// A plan that all launchers are asked about, built once.
 #[derive(Debug)]
-pub struct LaunchedPlan<'a>(AskedPlan<'a>);
+pub struct LaunchedPlan<'a>(PlanQuery<'a>);
 
 impl<'a> LaunchedPlan<'a> {
     /// The plan of a scenario.
     pub fn new(job: Checked<'a>) -> Self {
-        Self(AskedPlan::new(job))
+        Self(PlanQuery::new(job))
     }
 }
 
-/// The launchers that run a scenario's plan as planned, by their words of `export --to`; none where it cannot be laid out.
+/// Launchers that run a scenario's plan as planned, by their words of `export --to`; empty if it cannot be laid out.
 pub fn runs_in(scenario: &Scenario) -> Vec<&'static str> {
     let Ok(job) = scenario.checked() else { return Vec::new() };
     let plan = LaunchedPlan::new(job);
     Launcher::all().iter().filter(|launcher| launcher.takes(&plan)).map(Launcher::word).collect()
 }
 
-/// The launchers as a search takes them: all of them, or one.
+/// The launchers for a search: all of them, or one.
 pub fn searched(only: Option<&Launcher>) -> Launchers {
     Launchers {
         names: Launcher::all()
@@ -117,8 +117,8 @@ fn named<'a>(names: &'a [&'static str]) -> impl Iterator<Item = &'static Launche
     names.iter().filter_map(|name| Launcher::named(name))
 }
 
-/// What the launcher that lacks the least of a plan lacks of it: `torchtitan: no reduction step`; nothing where one takes it.
-/// One that starts the stack's program comes before all others.
+/// What the launcher that lacks the least of a plan lacks: `torchtitan: no reduction step`; `None` if one takes the
+/// plan. Launchers that start the stack's program come first.
 pub fn missing(scenario: &Scenario) -> Option<String> {
     let lacks = Launcher::all().iter().map(|launcher| (launcher, launcher.lacks(scenario)));
     let (launcher, least) = lacks.min_by_key(|(launcher, lacks)| (!launcher.starts(scenario), lacks.len()))?;

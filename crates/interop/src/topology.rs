@@ -1,7 +1,7 @@
-//! What a login node or a compute node says of its machine, as a cluster: Slurm, NVIDIA's and AMD's tools, InfiniBand's,
-//! and NCCL's topology files.
+//! Builds a cluster from what a login or compute node prints of its machine: Slurm, NVIDIA's, AMD's and InfiniBand's
+//! tools, and NCCL's topology files.
 //!
-//! Takes the text of files. What none says is refused with the option that does. Not for measured links ([`super::nccl`]).
+//! Takes the text of files. What no file gives is refused, with the option for it. [`super::nccl`] measures links.
 
 mod cards;
 mod facts;
@@ -25,36 +25,36 @@ use super::report::{ImportReport, Imported};
 use shardscope_engine::problem::Problem;
 
 use cards::Card;
-use facts::{MachineFacts, Said, UNSAID};
+use facts::{MachineFacts, Sourced, UNKNOWN_COUNT};
 use nodes::NodeGroup;
 
-/// A machine as a preset has it.
+/// A machine, as in a preset.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundMachine {
-    /// With the device and the inner links of a preset.
+    /// The cluster, with a preset's device and inner links.
     pub cluster: Cluster,
 }
 
-/// What is said beside the files.
+/// The user's options beside the files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MachineWishes<'a> {
     /// The cluster's name.
     pub name: Option<&'a str>,
-    /// How many nodes it has.
+    /// Number of nodes.
     pub nodes: Option<u32>,
-    /// What a node sends to others, all ports together.
+    /// What a node sends to others, over all its ports together.
     pub rate: Option<BytesPerSecond>,
-    /// What a device sends to others of its node, where the preset's links are not there.
+    /// What a device sends to others of its node, if the preset's links are absent.
     pub node_bandwidth: Option<BytesPerSecond>,
-    /// The preset whose device, and whose links inside a node, it has; or the device by its name, like `h100`.
+    /// The preset with the machine's device and its links inside a node; or the device's name, like `h100`.
     pub device: Option<&'a str>,
 }
 
-/// The line to run where a scheduler's table lacks something.
+/// The command to run if a scheduler's table lacks something.
 pub(crate) const SINFO: &str = "sinfo -o '%P|%D|%G|%N|%l'";
 
 impl FoundMachine {
-    /// The file of a preset: what its name gives is left out.
+    /// The file of a preset, without the id: the file's name gives it.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(&self.cluster)?;
         table.remove("id");
@@ -62,20 +62,19 @@ impl FoundMachine {
     }
 }
 
-/// Whether a text is one that a machine can be made from.
+/// True if a machine can be built from a text.
 pub(crate) fn is_machine(file: &str, text: &str) -> bool {
     found::read(&printable(file), text, &mut MachineFacts::default()).is_ok()
 }
 
-/// The machine that `files`, each a name and a text, describe.
+/// Builds the machine that `files`, each a name and a text, describe.
 pub fn machine(
     files: &[(String, String)],
     library: &Library,
     wishes: MachineWishes<'_>,
 ) -> Result<Imported<FoundMachine>, Vec<Problem>> {
     let mut facts = MachineFacts::default();
-    // Every file is read into the same facts, in any order: what two say differently is a contradiction, found where it
-    // is used.
+    // All files are read into the same facts, in any order; a contradiction between two is found where the fact is used.
     let read = files.iter().filter_map(|(file, text)| found::read(&printable(file), text, &mut facts).err());
     let errors: Vec<Problem> = read.collect();
     if !errors.is_empty() {
@@ -116,7 +115,7 @@ fn described(
     let plural = if counted == 1 { "" } else { "s" };
     cluster.name = text::name(wishes.name.unwrap_or(&format!("{}, {counted} node{plural}", cluster.device.name)));
     cluster.queue = queue(facts, kind, report);
-    // What the preset's own site pays, draws and suffers is not this machine's.
+    // The price, power and failures of the preset's site are not this machine's.
     (cluster.price_per_device_hour, cluster.watts_per_device) = (None, None);
     cluster.reliability = Reliability::default();
     for (place, why) in &facts.ignored {
@@ -129,7 +128,7 @@ fn described(
     }
 }
 
-/// The scheduler's nodes that count: those of the device that is meant, or the only ones that have devices.
+/// The scheduler's nodes to use: those with the device that is meant, or the only ones with devices.
 fn kind<'a>(
     facts: &MachineFacts,
     groups: &mut Vec<NodeGroup<'a>>,
@@ -140,7 +139,7 @@ fn kind<'a>(
     let preset = |id: &str| library.cluster(id).map_or_else(|_| id.to_owned(), |cluster| cluster.device.name.clone());
     let meant = device.map(preset).or_else(|| facts.names.first().map(|name| name.value.clone()));
     let is_meant = |group: &NodeGroup| meant.as_deref().is_some_and(|name| is_same(name, group.device));
-    // A single type may be called anything; of several that which is meant counts.
+    // A single type may have any name; of several, the one that is meant counts.
     let several = groups.iter().any(|group| group.device != groups[0].device);
     let fit = |group: &&NodeGroup| !several || is_meant(group);
     let told = |group: &NodeGroup| match group.device {
@@ -157,8 +156,7 @@ fn kind<'a>(
         };
         return Err(Problem::new(place, what, fix));
     }
-    // Nodes of one type may differ in how many devices they have, or in how it is called: the larger part of the machine
-    // counts.
+    // Nodes of one type may differ in their number of devices, or in the type's name: the larger part of the machine counts.
     let size = |at: &usize| u64::from(groups[*at].nodes) * u64::from(groups[*at].devices);
     let chosen = (0..groups.len()).filter(|at| fit(&&groups[*at])).max_by_key(size);
     let Some(chosen) = chosen else { return Ok(None) };
@@ -171,11 +169,11 @@ fn kind<'a>(
     Ok(Some(chosen))
 }
 
-/// What bounds a job on the nodes that count.
+/// The limits of a job on the nodes to use.
 fn queue(facts: &MachineFacts, kind: Option<&NodeGroup>, report: &mut ImportReport) -> Option<Queue> {
     let named = kind.map(|kind| kind.partition).filter(|name| !name.is_empty());
     let only = || if facts.queues.len() == 1 { facts.queues.values().next() } else { None };
-    let Said { value: queue, place } = named.map_or_else(only, |name| facts.queues.get(name))?;
+    let Sourced { value: queue, place } = named.map_or_else(only, |name| facts.queues.get(name))?;
     report.take("queue.partition", &queue.partition, place);
     if let Some(longest) = queue.longest {
         report.take("queue.longest", longest, place);
@@ -189,7 +187,7 @@ fn queue(facts: &MachineFacts, kind: Option<&NodeGroup>, report: &mut ImportRepo
     Some(queue.clone())
 }
 
-/// How many nodes the cluster has, and where that is stated.
+/// Number of nodes in the cluster, and its source.
 fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, Problem> {
     match (said, kind) {
         (Some(nodes), _) => {
@@ -201,7 +199,7 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
                 0 | 1 => String::new(),
                 lines => format!(" and {} more", lines - 1),
             };
-            if kind.devices == UNSAID {
+            if kind.devices == UNKNOWN_COUNT {
                 let why = "no column counts devices, so that those of one partition are taken: the largest, or one called gpu; --nodes says otherwise";
                 report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
             } else if kind.named {
@@ -217,13 +215,13 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
     }
 }
 
-/// Whether a device of this name is what a scheduler calls so.
+/// True if a scheduler's type names a device of this name.
 fn is_same(name: &str, kind: &str) -> bool {
     let is_word = || name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == kind);
     Card::named(name).is_same(&Card::named(kind)) || is_word()
 }
 
-/// The preset that is said, or that has the device which is said or which the files name.
+/// The preset that the user gives, or the one with the device that the user or the files name.
 fn device(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
@@ -263,8 +261,8 @@ fn device(
     Err(Problem::new(format!("--device, {place}"), what, format!("say with --device which it is like, of {all}")))
 }
 
-/// The memory that the driver reports, or else the device's name, where it is not about what the preset's device has: the same
-/// product is sold with several.
+/// Sets the memory from the driver, or else from the device's name, if it differs from the preset's device: the same
+/// product is sold with several sizes.
 fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
     let reported = facts.memory.iter().max_by(|one, other| one.value.total_cmp(&other.value));
     let of_name = || {
@@ -273,19 +271,19 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
     };
     let Some((most, place)) = reported.map(|most| (most.value, &most.place)).or_else(of_name) else { return };
     let said = Bytes::new(most * f64::from(1 << 20));
-    // An 80 GiB device reports 81,559 MiB, 0.4 % less; a name has whole GB.
+    // An 80 GiB device reports 81,559 MiB, 0.4 % less; a name gives whole GB.
     let tolerance = if reported.is_some() { 0.05 } else { 0.1 };
     if (said.get() / cluster.device.memory.get() - 1.0).abs() > tolerance {
         report.take("device.memory", said, place);
         (cluster.device.memory, cluster.device.usable) = (said, None);
-        // The preset's name has the memory of its own device.
+        // The preset's name includes its own device's memory.
         if let Some(name) = facts.names.first() {
             cluster.device.name = printable(&name.value);
         }
     }
 }
 
-/// What a node sends to others: ports times their rate, or what is said.
+/// Sets what a node sends to others: ports times their rate, or what the user gives.
 fn rate(
     facts: &MachineFacts,
     wishes: MachineWishes<'_>,
@@ -302,7 +300,7 @@ fn rate(
             rate
         }
         (None, Some(fastest)) => {
-            // Those near devices, which are the fast ones; else all that are listed.
+            // Ports near devices, which are the fast ones; else all that are listed.
             let (ports, gigabits) = match near {
                 Some(ports) => (ports, fastest.value * f64::from(ports)),
                 None => (facts.rates.len() as u32, facts.rates.iter().map(|rate| rate.value).sum()),
@@ -326,7 +324,7 @@ fn rate(
             return Err(Problem::new("--rate", what, "say what a node sends, like --rate '400 GB/s'"));
         }
     };
-    // Between racks the ports of all their nodes send.
+    // Between racks, the ports of all nodes in a rack send.
     let below = cluster.levels.len().checked_sub(2).and_then(|below| cluster.devices_in(below));
     let nodes = below.map_or(1, |below| below / cluster.devices_per_node());
     let Some(system) = cluster.levels.last_mut() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Models that torchtitan has, in its configurations and logs alike.
+//! Models of torchtitan, in its configurations and logs.
 
 /// A model by torchtitan's name and flavour.
 #[derive(Debug, Clone, Copy)]
@@ -7,11 +7,11 @@ pub(crate) struct TitanModel {
     pub flavor: &'static str,
     /// The preset of the same shape.
     pub preset: &'static str,
-    /// Whether 0.2.2 and 0.3.0 have it too, not 2024 alone.
+    /// True if 0.2.2 and 0.3.0 have the model too, not only 2024.
     pub exported: bool,
 }
 
-/// All of them.
+/// All known models.
 pub(crate) const MODELS: [TitanModel; 6] = [
     now("llama3", "8B", "llama-3.1-8b"),
     now("llama3", "70B", "llama-3.1-70b"),

@@ -1,7 +1,7 @@
-//! The simulated step as a Chrome trace, in the form of PyTorch's profiler: Perfetto, Chrome's viewer and Holistic Trace
-//! Analysis open it. One file for each pipeline rank.
+//! Writes the simulated step as a Chrome trace in the form of PyTorch's profiler, one file per pipeline rank: for
+//! Perfetto, Chrome's viewer and Holistic Trace Analysis.
 //!
-//! Checked against Holistic Trace Analysis 0.5.0, which takes a kernel whose name begins with `nccl` for communication.
+//! Checked against Holistic Trace Analysis 0.5.0, which takes kernels whose names begin with `nccl` for communication.
 
 mod event;
 
@@ -21,7 +21,7 @@ use shardscope_engine::units::{Bytes, Seconds};
 
 use event::{Picoseconds, TraceEvent};
 
-/// The most tasks of a step, all ranks together: files of some 400 MB.
+/// The most tasks in a step, over all ranks: files of about 400 MB.
 const MOST_TASKS: u64 = 1_000_000;
 
 /// The trace of one pipeline rank.
@@ -31,7 +31,7 @@ pub struct RankTrace {
     events: Vec<TraceEvent>,
 }
 
-/// What the events of one rank have in common.
+/// Data that the events of one rank share.
 struct Rank<'a> {
     place: u32,
     scenario: &'a Scenario,
@@ -39,7 +39,7 @@ struct Rank<'a> {
 }
 
 impl RankTrace {
-    /// Each pipeline rank's, in order; a step of too many tasks is refused.
+    /// The traces of all pipeline ranks, in order; a step with too many tasks is refused.
     pub fn all(scenario: &Scenario, workspace: &mut Workspace) -> Result<Vec<Self>, Vec<Problem>> {
         let checked = scenario.checked()?;
         let layout = checked.layout();
@@ -55,7 +55,7 @@ impl RankTrace {
         for lane in Stream::ALL.into_iter().skip(1) {
             spans.extend_from_slice(trace.spans_on(rank, lane));
         }
-        // What takes no time is not seen, and would begin inside what does.
+        // Spans without length are invisible, and would begin inside others.
         spans.retain(|span| span.end > span.start);
         let memory = trace.memory_of(rank);
         let mut events = vec![whole.step(evaluation.summary.step_time)];
@@ -63,7 +63,7 @@ impl RankTrace {
         events.extend(whole.flows(&spans));
         let state = evaluation.details.states.get(rank as usize);
         events.extend(memory.iter().filter_map(|point| Some(whole.counter(point, &point.parts(state?).named()))));
-        // Of two that begin together the longer one comes first: it holds the other.
+        // Of two events that begin together the longer one comes first, since it contains the other.
         events.sort_by_key(|event| (event.at, std::cmp::Reverse(event.lasts)));
         let head = whole.head(evaluation);
         let mut named = whole.names(&spans);
@@ -71,10 +71,10 @@ impl RankTrace {
         Self { head, events: named }
     }
 
-    /// Writes the file, an event on each line.
+    /// Writes the file, one event per line.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let head = format!("{:#}", self.head);
-        // A device may be called anything.
+        // A device's name may contain any character.
         let head = escaped(&head);
         let head = head.trim_end().trim_end_matches('}').trim_end();
         write!(to, "{head},\n  \"traceEvents\": [")?;
@@ -94,7 +94,7 @@ fn too_many() -> Problem {
     }
 }
 
-/// The thread of a span, as PyTorch numbers streams, and its name.
+/// The thread of a span, numbered like PyTorch's streams, and its name.
 fn thread(span: &Span) -> (u32, &'static str) {
     match span.lane {
         _ if span.activity.kind == TaskKind::Host => (HOST, "host"),
@@ -111,11 +111,11 @@ fn thread(span: &Span) -> (u32, &'static str) {
     }
 }
 
-/// The threads of the step itself, and of what the host does, which is no kernel.
+/// Threads of the step itself, and of the host's work, which is no kernel.
 const STEP: u32 = 1;
 const HOST: u32 = 2;
 
-/// What PyTorch calls a collective: its kernel, and the operation in `Collective name`.
+/// PyTorch's names of a collective: its kernel, and the operation in `Collective name`.
 fn collective(kind: TaskKind) -> Option<(&'static str, &'static str)> {
     match kind {
         TaskKind::AllGather => Some(("ncclDevKernel_AllGather", "_allgather_base")),
@@ -127,7 +127,7 @@ fn collective(kind: TaskKind) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// What PyTorch's profiler calls a format's elements.
+/// The profiler's name for a format.
 fn dtype(format: Format) -> &'static str {
     match format {
         Format::Fp32 => "Float",
@@ -139,11 +139,11 @@ fn dtype(format: Format) -> &'static str {
     }
 }
 
-/// Elements that a device puts in, from those that it receives: of n ranks all but its own share arrives.
+/// Elements that a device puts in, from those that it receives: of n ranks, all shares but its own arrive.
 fn elements(kind: TaskKind, received: f64, group: u32) -> u64 {
     let others = f64::from(group.max(2) - 1);
-    // Of 8 ranks that gather 8 GB each receives 7 and puts in 1; reducing, it puts in 8 and receives 7; an all-reduce is
-    // both in turn.
+    // When 8 ranks gather 8 GB, each receives 7 and puts in 1; in a reduce-scatter each puts in 8 and receives 7; an
+    // all-reduce is both in turn.
     let shares = match kind {
         TaskKind::AllGather => 1.0 / others,
         TaskKind::ReduceScatter | TaskKind::AllToAll => (others + 1.0) / others,
@@ -178,7 +178,7 @@ impl Rank<'_> {
         })
     }
 
-    /// The names of the process and of the threads that run anything.
+    /// Names of the process, and of threads that run anything.
     fn names(&self, spans: &[Span]) -> Vec<TraceEvent> {
         let process = format!("pipeline rank {}", self.place);
         let mut threads: Vec<(u32, &str)> = spans.iter().map(thread).chain([(STEP, "step")]).collect();
@@ -245,7 +245,7 @@ impl Rank<'_> {
         self.span(&name, "kernel", thread, (span.start, span.end), &args)
     }
 
-    /// How many ranks take part in what a lane does.
+    /// Number of ranks in a lane's collectives.
     fn group(&self, lane: Stream) -> u32 {
         let Layout { tensor, context, experts, weights, gradients, data, .. } = self.layout;
         match lane {
@@ -259,7 +259,7 @@ impl Rank<'_> {
         }
     }
 
-    /// The format of what a lane sends: gradients as the stack reduces them, all else as it is stored.
+    /// The format in which a lane sends: gradients as the stack reduces them, all else as stored.
     fn format(&self, lane: Stream) -> Format {
         let (scenario, wire) = (self.scenario, &self.scenario.plan.sharding.wire);
         match lane {
@@ -269,7 +269,7 @@ impl Rank<'_> {
         }
     }
 
-    /// From the end of each gather to the next pass over the part that it gathers.
+    /// Flows from the end of each gather to the next pass over the gathered part.
     fn flows(&self, spans: &[Span]) -> Vec<TraceEvent> {
         let key = |span: &Span| (span.activity.part, span.activity.layer);
         let mut uses: HashMap<_, Vec<&Span>> = HashMap::new();
@@ -279,12 +279,12 @@ impl Rank<'_> {
         for all in uses.values_mut() {
             all.sort_by(|one, other| one.start.get().total_cmp(&other.start.get()));
         }
-        // A gather may serve several passes, which come one after the other: the flow leads to the first.
+        // A gather may serve several passes in turn: the flow leads to the first.
         let gathers = spans.iter().filter(|span| span.lane == Stream::Gather);
         let flow = |(id, gather): (usize, &Span)| {
             let all = uses.get(&key(gather))?;
             let used = all.get(all.partition_point(|used| used.start < gather.end))?;
-            // Inside the gather, so that viewers find the span that it leaves.
+            // The flow starts inside the gather, so that viewers find the span that it leaves.
             let end = Picoseconds::from(gather.end).0;
             let leaves = Picoseconds(end.saturating_sub(1).max(Picoseconds::from(gather.start).0));
             Some([self.flow("s", id, gather, leaves), self.flow("f", id, used, used.start.into())])

@@ -13,7 +13,7 @@ mod stored;
 mod write;
 
 pub use content::{FORMAT, Snapshot};
-pub use last::{LastSession, LeftOff, SessionFile};
+pub use last::{LastSession, SessionFile, SessionState};
 pub use list::{HeldSnapshot, Listed, delete, list, places, remember};
 pub use open::{OpenError, Opened, is_path, open, open_text, open_watched};
 pub use set::Member;

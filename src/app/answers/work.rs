@@ -14,7 +14,7 @@ use shardscope_engine::search::{self, Cancel, Cell, Evaluator, Pool, Workspace};
 /// A view's question. Its answer, or each part of it, is of a type that the view alone takes in.
 pub trait ViewJob: Debug + Any + Send + Sync {
     /// Works the answer out and tells it.
-    fn work(&self, desk: &Desk);
+    fn work(&self, desk: &JobContext);
 }
 
 /// Questions are the same where they are one object.
@@ -46,7 +46,7 @@ impl Found {
 
 /// Everything that a view's job may use.
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct JobContext<'a> {
     /// Threads for a search.
     pub pool: &'a Pool,
     /// Whether nobody waits for the job any more.
@@ -57,7 +57,7 @@ pub struct Desk<'a> {
     pub tell: &'a (dyn Fn(Found) + Sync),
 }
 
-impl<'a> Desk<'a> {
+impl<'a> JobContext<'a> {
     /// What evaluates on its threads until nobody waits any more.
     pub fn evaluator(&self) -> Evaluator<'a> {
         Evaluator::new(self.pool, self.cancel)
@@ -84,13 +84,13 @@ pub struct SoFar<T> {
 
 /// Tells how far a long search is: at once where there is news, else once a pause is over.
 pub struct Teller<'a> {
-    desk: &'a Desk<'a>,
+    desk: &'a JobContext<'a>,
     begun: Instant,
     told: Option<Instant>,
 }
 
 impl<'a> Teller<'a> {
-    pub fn new(desk: &'a Desk<'a>) -> Self {
+    pub fn new(desk: &'a JobContext<'a>) -> Self {
         Self { desk, begun: Instant::now(), told: None }
     }
 
@@ -116,7 +116,7 @@ pub struct PinsFirst(pub Vec<(u64, Scenario)>, pub Option<Arc<dyn ViewJob>>);
 pub struct PinFound(pub u64, pub Result<Arc<Evaluation>, Vec<Problem>>);
 
 impl ViewJob for PinsFirst {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         let Self(pins, then) = self;
         let mut workspace = Workspace::default();
         for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {

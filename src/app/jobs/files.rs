@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Something to do with a file.
 #[derive(Debug)]
-pub enum Errand {
+pub enum FileJob {
     /// Write a snapshot of an answer.
     Export(Box<Answer>),
     /// Write pinned scenarios as a set of this name.
@@ -75,7 +75,7 @@ pub struct Files {
 
 /// Tasks of a thread for files.
 enum FileTask {
-    Errand(Errand),
+    FileJob(FileJob),
     Transfer(NumberedTransfer),
 }
 
@@ -100,15 +100,15 @@ impl Files {
     }
 
     /// Runs an errand after those that wait.
-    pub fn run(&self, errand: Errand) {
+    pub fn run(&self, errand: FileJob) {
         self.unwritten.put(errand.writes());
         // The thread ends only with this.
-        let _ = self.errands.send(FileTask::Errand(errand));
+        let _ = self.errands.send(FileTask::FileJob(errand));
     }
 
     /// Completes the path at the end of a line. A folder may not answer, which nothing that is written waits for.
     pub fn complete(&self, line: String) {
-        let _ = self.readings.send(FileTask::Errand(Errand::Complete(line)));
+        let _ = self.readings.send(FileTask::FileJob(FileJob::Complete(line)));
     }
 
     /// Reads or writes files that a person waits for.
@@ -138,7 +138,7 @@ fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwri
     let run = move || {
         for task in queue {
             match task {
-                FileTask::Errand(errand) => tell(whole(|| errand.run(remembered.as_deref(), &unwritten))),
+                FileTask::FileJob(errand) => tell(whole(|| errand.run(remembered.as_deref(), &unwritten))),
                 FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }) => {
                     let watch = watch(number, cancel, &tell);
                     let report = Box::new(whole(|| transfer.run(&library, &watch)));
@@ -155,7 +155,7 @@ fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwri
 /// The report of a task, also where it panics: nothing of it outlives it.
 fn whole(task: impl FnOnce() -> JobReport) -> JobReport {
     catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|panic| {
-        JobReport::Said(format!(
+        JobReport::Sourced(format!(
             "reading or writing files failed: {}; this is a bug, please report it",
             message(&*panic)
         ))
@@ -177,7 +177,7 @@ fn watch(number: u64, cancel: Cancel, tell: &Tell) -> Watch {
     })
 }
 
-impl Errand {
+impl FileJob {
     /// The file that it writes, for the message that it was not written.
     fn writes(&self) -> Option<String> {
         match self {
@@ -215,7 +215,7 @@ impl Errand {
                 let completion = complete(&line);
                 JobReport::Completed(line, completion)
             }
-            Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
+            Self::Delete(path) => JobReport::Sourced(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
             }),
@@ -224,7 +224,7 @@ impl Errand {
                     let Saving { kind, id, .. } = saving;
                     JobReport::Saved { library: Box::new(library), kind, id, path: shown(&path) }
                 }
-                Err(why) => JobReport::Said(why),
+                Err(why) => JobReport::Sourced(why),
             },
             Self::Reload(library) => {
                 let (library, warnings) = folders::reload(&library);
@@ -239,7 +239,7 @@ impl FileTransfer {
         match self {
             Self::Open(path) => match snapshot::open_watched(&path, library, watch) {
                 Ok(opened) => JobReport::Opened(Box::new(opened), shown(&path)),
-                Err(error) => JobReport::Said(printable(&error.to_string())),
+                Err(error) => JobReport::Sourced(printable(&error.to_string())),
             },
             Self::Import(question) => {
                 let path = question.words.files.first().map_or_else(String::new, |path| shown(path));
@@ -268,7 +268,7 @@ fn evaluated(mut pins: Vec<Pin>) -> Vec<Pin> {
 }
 
 fn report_written(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {
-    JobReport::Said(match written {
+    JobReport::Sourced(match written {
         Ok(Ok(path)) => format!("exported to {}", shown(&path)),
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("the snapshot was not written: {error}"),

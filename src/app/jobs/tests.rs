@@ -126,7 +126,7 @@ fn evidence_that_nobody_waits_for_any_more_is_not_told() {
         told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     };
     cancel.cancel();
-    tables.work(&Desk { pool: &pool, cancel: &cancel, pause: Duration::ZERO, tell: &tell });
+    tables.work(&JobContext { pool: &pool, cancel: &cancel, pause: Duration::ZERO, tell: &tell });
     assert_eq!(told.into_inner(), 0);
 }
 

@@ -11,7 +11,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::panels::gains;
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
@@ -104,7 +104,7 @@ impl AdviceView {
 }
 
 impl ViewJob for AdviceSearch {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         desk.tell(self.run(&desk.evaluator()));
     }
 }

@@ -13,7 +13,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_evidence::measured::runs::{self, ComparedRuns, PublishedRun, Tables};
 use shardscope_evidence::measured::{Metric, Residual, Scores};
@@ -99,7 +99,7 @@ impl EvidenceView {
     }
 
     /// Works out what the filters leave: the picture, the figure or a filter is another one.
-    fn sift(&mut self) {
+    fn refilter(&mut self) {
         let Some(picture) = &self.picture else { return };
         let residuals = &picture.validation.residuals;
         let of_metric = |row: &usize| residuals[*row].metric == self.metric;
@@ -187,7 +187,7 @@ fn rank(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> (u32, Stri
 }
 
 impl ViewJob for Tables {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         desk.tell(runs::compare(self, &desk.evaluator()));
     }
 }
@@ -213,7 +213,7 @@ impl View for EvidenceView {
                 return Vec::new();
             }
         }
-        self.sift();
+        self.refilter();
         Vec::new()
     }
 
@@ -260,7 +260,7 @@ impl View for EvidenceView {
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let Ok(picture) = found.take() {
             self.picture = Some(picture);
-            self.sift();
+            self.refilter();
         }
         Vec::new()
     }

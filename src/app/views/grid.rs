@@ -11,7 +11,7 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::plan::{Accumulation, Offload, Recompute};
 use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
@@ -111,7 +111,7 @@ impl GridView {
 }
 
 impl ViewJob for GridSearch {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         desk.tell(self.run(desk.cancel));
     }
 }

@@ -9,7 +9,7 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER};
 use crate::app::answers::axes;
-use crate::app::answers::work::{Batch, Desk, Found, ViewJob};
+use crate::app::answers::work::{Batch, Found, JobContext, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
@@ -92,7 +92,7 @@ pub struct HardwareFill {
 }
 
 impl ViewJob for HardwareFill {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         let tell = |cells: Vec<(usize, Cell)>| desk.tell(cells);
         let batch = Batch::new(desk.pause, &tell);
         self.sweep.run(&desk.evaluator(), self.from, &|index, cell| batch.add(index, cell));

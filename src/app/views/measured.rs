@@ -10,7 +10,7 @@ use crate::app::action::effect::{Effect, Opening};
 use crate::app::action::notice::{Asked, NOTHING, Notice};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::own_run::OwnRun;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
@@ -109,7 +109,7 @@ struct RunQuestion {
 
 /// The causes, or why none is known.
 impl ViewJob for RunQuestion {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         let Self { run, library } = self;
         let found = RunDiagnosis::new(library, &run.scenario, run.figure, &desk.evaluator());
         desk.tell(found.map_err(|why| why.to_string()));

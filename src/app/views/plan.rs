@@ -12,7 +12,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::launchers::RUNS_IN;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario};
@@ -174,7 +174,7 @@ pub struct CurveFill {
 
 /// The plans within a limit, by its place.
 impl ViewJob for CurveFill {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         self.curve.run(&desk.evaluator(), self.from, &|place, planned| desk.tell((place, planned)));
     }
 }

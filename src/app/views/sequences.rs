@@ -12,7 +12,7 @@ use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::{Asked, LATER, Notice};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Desk, Found, SoFar, Teller, ViewJob};
+use crate::app::answers::work::{Found, JobContext, SoFar, Teller, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::plan::Offload;
 use shardscope_engine::scenario::{Field, Scenario};
@@ -127,7 +127,7 @@ impl SequencesView {
 
 /// Tells of each length when its plan is found, and of what is tried once a pause is over.
 impl ViewJob for SequenceSearch {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         let (mut teller, mut known) = (Teller::new(desk), 0);
         let answer = self.run(&desk.evaluator(), &mut |so_far: &SequenceAnswer| {
             let before = mem::replace(&mut known, so_far.lengths.len());

@@ -9,7 +9,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{Candidate, StrategyOutcome, outcomes, strategies, with_strategy};
@@ -113,7 +113,7 @@ impl StrategiesView {
 
 /// The scenario with each strategy.
 impl ViewJob for Vec<(String, Candidate)> {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         desk.tell(outcomes(self, &desk.evaluator()));
     }
 }

@@ -11,7 +11,7 @@ use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, PLAN_LATER};
 use crate::app::action::panel::ViewId;
-use crate::app::answers::work::{Desk, Found, ViewJob};
+use crate::app::answers::work::{Found, JobContext, ViewJob};
 use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::bounds::layered::CriticalBatch;
@@ -233,7 +233,7 @@ fn change_network(factor: f64, context: &Context) -> Effect {
 
 /// The answer to each question, by its index.
 impl ViewJob for TrainingSearch {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         self.run(&desk.evaluator(), &|index, answer| desk.tell((index, answer)));
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn hashed(text: &str) -> String {
 
 /// Why these are not all parts of one whole, each once: one line for each mistake.
 pub(in crate::cli) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
-    let mut lines = strangers(parts);
+    let mut lines = foreign_parts(parts);
     let count = parts.first().map_or(0, |(_, seal)| seal.part.count());
     if !lines.is_empty() {
         return lines;
@@ -124,12 +124,12 @@ pub(in crate::cli) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
 }
 
 /// Complaints about parts of another whole than the first one's.
-pub(in crate::cli) fn strangers(parts: &[(String, Seal)]) -> Vec<String> {
+pub(in crate::cli) fn foreign_parts(parts: &[(String, Seal)]) -> Vec<String> {
     let Some((first, seal)) = parts.iter().min_by_key(|(_, seal)| seal.part.index()) else { return Vec::new() };
     let whole = |seal: &Seal| (seal.part.count(), seal.question.clone());
     let own = whole(seal);
-    let strangers = parts.iter().filter(|(_, other)| whole(other) != own);
-    strangers
+    let foreign_parts = parts.iter().filter(|(_, other)| whole(other) != own);
+    foreign_parts
         .map(|(file, other)| format!("{file}: is {other}, but {first} is {seal}; give parts of one whole"))
         .collect()
 }

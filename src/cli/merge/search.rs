@@ -14,7 +14,7 @@ use shardscope_engine::text::printable;
 use shardscope_library::disk::{InputKind, OpenInput};
 use shardscope_report::figures::SearchReport;
 
-use super::seal::{Seal, hashed, mistakes, strangers};
+use super::seal::{Seal, foreign_parts, hashed, mistakes};
 
 /// The key of the hash of everything else in a part.
 const CONTENT: &str = "content";
@@ -47,22 +47,22 @@ struct PartRecord {
     question: String,
     /// Plans that the search asks for.
     top: usize,
-    plans: Vec<Standing>,
+    plans: Vec<ScoredPlan>,
     #[serde(default)]
-    beyond: Vec<Standing>,
-    pareto: Vec<Weighed>,
+    beyond: Vec<ScoredPlan>,
+    pareto: Vec<FrontPlan>,
 }
 
 /// The score of a plan, the less the better, and a hash of its figures: plans of the same figures count once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Standing {
+struct ScoredPlan {
     score: [f64; 2],
     figures: String,
 }
 
 /// A plan on the front: the figures that it weighs, each the less the better.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Weighed {
+struct FrontPlan {
     devices: u32,
     figures: Vec<f64>,
 }
@@ -87,9 +87,9 @@ impl SearchPart {
         let SearchReport { search, answer, .. } = report;
         let standing = |found: &EvaluatedPlan| {
             let figures = hashed(&format!("{:?}", found.summary));
-            Standing { score: search.objective.of(found), figures }
+            ScoredPlan { score: search.objective.of(found), figures }
         };
-        let weighed = |found: &EvaluatedPlan| Weighed {
+        let weighed = |found: &EvaluatedPlan| FrontPlan {
             devices: found.summary.devices,
             figures: pareto_figures(&search.front, found),
         };
@@ -150,7 +150,7 @@ impl SearchPart {
         let parts: Vec<Self> = files.iter().map(|file| Self::read(file, None)).collect::<Result<_, _>>()?;
         let mut sealed: Vec<(String, Seal)> = parts.iter().filter_map(Self::sealed).collect();
         sealed.push((format!("--part {}", seal.part), seal.clone()));
-        let mistakes = strangers(&sealed);
+        let mistakes = foreign_parts(&sealed);
         if !mistakes.is_empty() {
             return Err(Failure::Input(mistakes));
         }
@@ -202,7 +202,7 @@ impl SearchPart {
 }
 
 /// A plan as a part has it, and how good it is.
-type Stood<'a> = (&'a Standing, &'a Map<String, Value>);
+type Stood<'a> = (&'a ScoredPlan, &'a Map<String, Value>);
 
 /// Whether some launcher takes a plan.
 fn is_launched((_, plan): &Stood<'_>) -> bool {

@@ -85,7 +85,7 @@ impl ConstantWorth {
 }
 
 /// A row that was left out.
-struct Missed {
+struct LeftOutRow {
     metric: Metric,
     group: String,
     /// Predicted over measured, less 1.
@@ -137,9 +137,9 @@ pub(super) fn nested(
 
 impl NestedScores {
     /// Scores each fold by the constants that the rest chose, and all of them by `overall`.
-    fn new(folds: &[OuterFold<'_>], overall: impl Fn(&[Vec<Missed>], Metric) -> Option<Scores>) -> Self {
-        let missed: Vec<Vec<Missed>> = folds.iter().map(OuterFold::missed).collect();
-        let fold = |(fold, missed): (&OuterFold<'_>, &Vec<Missed>)| NestedFold {
+    fn new(folds: &[OuterFold<'_>], overall: impl Fn(&[Vec<LeftOutRow>], Metric) -> Option<Scores>) -> Self {
+        let missed: Vec<Vec<LeftOutRow>> = folds.iter().map(OuterFold::missed).collect();
+        let fold = |(fold, missed): (&OuterFold<'_>, &Vec<LeftOutRow>)| NestedFold {
             name: fold.name.clone(),
             step_time: scores(missed, Metric::StepTime),
             memory: scores(missed, Metric::Memory),
@@ -202,7 +202,7 @@ impl<'a> OuterFold<'a> {
     }
 
     /// The rest, each row predicted without its fold inside the rest, which is not the fold that outer folds are made by.
-    fn missed_inside(&self, asked: &LinearFit) -> Vec<Missed> {
+    fn missed_inside(&self, asked: &LinearFit) -> Vec<LeftOutRow> {
         let missed = |number: usize| {
             let of_fold = |row: &usize| fold(&self.model, *row, 1) == number;
             let (out, rest): (Vec<usize>, Vec<usize>) = self.rest.iter().partition(|row| of_fold(row));
@@ -212,13 +212,13 @@ impl<'a> OuterFold<'a> {
     }
 
     /// Some rows by a linear fit to others.
-    fn missed_by(&self, asked: &LinearFit, rest: &[usize], out: &[usize]) -> Vec<Missed> {
+    fn missed_by(&self, asked: &LinearFit, rest: &[usize], out: &[usize]) -> Vec<LeftOutRow> {
         let values = self.line.solve(rest, asked);
         missed(&self.model, out, out.iter().map(|row| self.line.error(*row, &values)))
     }
 
     /// The rows left out, predicted with the constants that were chosen.
-    fn missed(&self) -> Vec<Missed> {
+    fn missed(&self) -> Vec<LeftOutRow> {
         let shares = self.line.solve(&self.rest, &self.chosen);
         let value = |id: ConstantId| id.constant().low + id.constant().range() * shares[id.index()];
         let mut model = self.model.clone();
@@ -239,7 +239,7 @@ impl LinearFit {
 /// The worth of each constant, beside those that are left when it is judged.
 fn verdicts(of_groups: &[OuterFold<'_>], of_sources: &[OuterFold<'_>]) -> Vec<ConstantWorth> {
     let mut held = prior::never_fitted();
-    let errors = |folds: &[OuterFold<'_>], held: &BTreeSet<ConstantId>| -> Vec<Vec<Missed>> {
+    let errors = |folds: &[OuterFold<'_>], held: &BTreeSet<ConstantId>| -> Vec<Vec<LeftOutRow>> {
         let of = |fold: &OuterFold<'_>| {
             let asked = LinearFit { weight: fold.chosen.weight, held: held.clone() };
             fold.missed_by(&asked, &fold.rest, &fold.out)
@@ -290,8 +290,8 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn missed(model: &FitModel<'_>, rows: &[usize], errors: impl Iterator<Item = f64>) -> Vec<Missed> {
-    let one = |(row, error): (&usize, f64)| Missed {
+fn missed(model: &FitModel<'_>, rows: &[usize], errors: impl Iterator<Item = f64>) -> Vec<LeftOutRow> {
+    let one = |(row, error): (&usize, f64)| LeftOutRow {
         metric: model.metric(*row),
         group: model.case(*row).row.group(),
         error: libm::expm1(error),
@@ -299,13 +299,13 @@ fn missed(model: &FitModel<'_>, rows: &[usize], errors: impl Iterator<Item = f64
     zip(rows, errors).map(one).collect()
 }
 
-fn scores<'a>(missed: impl IntoIterator<Item = &'a Missed>, metric: Metric) -> Option<Scores> {
+fn scores<'a>(missed: impl IntoIterator<Item = &'a LeftOutRow>, metric: Metric) -> Option<Scores> {
     let own = missed.into_iter().filter(|one| one.metric == metric);
     Scores::new(own.map(|one| ScoredError { group: &one.group, error: one.error, null: f64::NAN }))
 }
 
 /// Mean error of each group, in the order of their names.
-fn means<'a>(missed: impl IntoIterator<Item = &'a Missed>, metric: Metric) -> Vec<f64> {
+fn means<'a>(missed: impl IntoIterator<Item = &'a LeftOutRow>, metric: Metric) -> Vec<f64> {
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for one in missed.into_iter().filter(|one| one.metric == metric) {
         groups.entry(&one.group).or_default().push(one.error.abs());
@@ -314,7 +314,7 @@ fn means<'a>(missed: impl IntoIterator<Item = &'a Missed>, metric: Metric) -> Ve
 }
 
 /// Mean error over groups of each fold that has rows of a metric.
-fn means_of_folds(folds: &[Vec<Missed>], metric: Metric) -> Vec<f64> {
+fn means_of_folds(folds: &[Vec<LeftOutRow>], metric: Metric) -> Vec<f64> {
     folds
         .iter()
         .map(|missed| means(missed, metric))
@@ -353,8 +353,8 @@ mod tests {
     /// and 0.5, a mean of 0.3 and a standard error of sqrt(2 x 0.2^2) / 2 = 0.141.
     #[test]
     fn a_constant_is_worth_what_groups_lose_without_it() {
-        let row = |group: &str, error| Missed { metric: Metric::StepTime, group: group.to_owned(), error };
-        let of = |rows: &[Missed]| means(rows, Metric::StepTime);
+        let row = |group: &str, error| LeftOutRow { metric: Metric::StepTime, group: group.to_owned(), error };
+        let of = |rows: &[LeftOutRow]| means(rows, Metric::StepTime);
         let with = of(&[row("a", 0.1), row("b", -0.4), row("a", -0.3)]);
         let without = of(&[row("a", 0.3), row("a", 0.3), row("b", 0.9)]);
         let by_group = difference(&with, &without);

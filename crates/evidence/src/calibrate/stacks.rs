@@ -55,7 +55,7 @@ impl FittedStacks {
 
 /// A row's error at a factor of 1, how much its logarithm grows with the factor's, and its share of its group.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct StackRow {
     error: f64,
     slope: f64,
     weight: f64,
@@ -69,7 +69,7 @@ pub(super) fn fitted(
     values: &ConstantValues,
 ) -> FittedStacks {
     let logs = model.logs(values, rows);
-    let mut told: BTreeMap<&str, (Vec<Told>, BTreeSet<String>)> = BTreeMap::new();
+    let mut told: BTreeMap<&str, (Vec<StackRow>, BTreeSet<String>)> = BTreeMap::new();
     for ((place, row), log) in rows.iter().enumerate().zip(logs) {
         let Some(id) = is_told(model, *row) else { continue };
         let slope = slope(slopes, place);
@@ -77,11 +77,11 @@ pub(super) fn fitted(
         let error = log - model.measured[*row] - slope * now;
         if error.is_finite() {
             let (rows, groups) = told.entry(id.as_str()).or_default();
-            rows.push(Told { error, slope, weight: model.weights[*row] });
+            rows.push(StackRow { error, slope, weight: model.weights[*row] });
             groups.insert(model.case(*row).row.group());
         }
     }
-    let rows: Vec<Vec<Told>> = told.values().map(|(rows, _)| rows.clone()).collect();
+    let rows: Vec<Vec<StackRow>> = told.values().map(|(rows, _)| rows.clone()).collect();
     let (found, spread) = drawn(&rows);
     let mut factors = Vec::new();
     for ((id, (_, groups)), (factor, error)) in told.into_iter().zip(found) {
@@ -107,20 +107,20 @@ pub(super) fn slope(slopes: &DMatrix<f64>, place: usize) -> f64 {
 
 /// The logarithm of each stack's factor and its standard error, and the spread between stacks, by expectation and
 /// maximisation. Rows that are far off count less, as in the fit of the constants.
-fn drawn(stacks: &[Vec<Told>]) -> (Vec<(f64, f64)>, f64) {
+fn drawn(stacks: &[Vec<StackRow>]) -> (Vec<(f64, f64)>, f64) {
     let usual = [USUAL_SPREAD, USUAL_NOISE].map(|one| one * one);
     let [mut spread, mut noise] = usual;
     let mut found = vec![(0.0, 0.0); stacks.len()];
     for _ in 0..ROUNDS {
         let (mut between, mut left, mut groups) = (usual[0], usual[1], 1.0);
         for (rows, (factor, error)) in stacks.iter().zip(&mut found) {
-            let weight = |row: &Told| row.weight * relative_weight(row.error + row.slope * *factor);
+            let weight = |row: &StackRow| row.weight * relative_weight(row.error + row.slope * *factor);
             let normal: f64 = rows.iter().map(|row| weight(row) * row.slope * row.slope).sum();
             let toward: f64 = rows.iter().map(|row| -weight(row) * row.slope * row.error).sum();
             let open = 1.0 / (normal / noise + 1.0 / spread);
             let best = toward / noise * open;
             between += best * best + open;
-            let missed = |row: &Told| weight(row) * (row.error + row.slope * best) * (row.error + row.slope * best);
+            let missed = |row: &StackRow| weight(row) * (row.error + row.slope * best) * (row.error + row.slope * best);
             left += rows.iter().map(missed).sum::<f64>() + open * normal;
             groups += rows.iter().map(|row| row.weight).sum::<f64>();
             (*factor, *error) = (best, libm::sqrt(open));
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     /// Rows that are all compute, so that a factor of `1 + x` shortens them by `x`, and that are off alike.
-    fn off_by(error: f64, groups: usize) -> Vec<Told> {
-        vec![Told { error, slope: -1.0, weight: 1.0 }; groups]
+    fn off_by(error: f64, groups: usize) -> Vec<StackRow> {
+        vec![StackRow { error, slope: -1.0, weight: 1.0 }; groups]
     }
 
     /// Steps of the first stack take 4 % less than predicted, those of the second 4 % more, and rows of a stack agree: the
@@ -153,7 +153,7 @@ mod tests {
     /// Beside stacks whose rows differ by 10 % either way, one row that is 4 % off tells little of its stack.
     #[test]
     fn a_stack_with_one_row_leans_on_the_others() {
-        let scattered: Vec<Told> = off_by(0.1, 50).into_iter().chain(off_by(-0.1, 50)).collect();
+        let scattered: Vec<StackRow> = off_by(0.1, 50).into_iter().chain(off_by(-0.1, 50)).collect();
         let (found, spread) = drawn(&[scattered, off_by(0.04, 1)]);
         // The spread stays near 0.04 and the noise near 0.09: 0.04 x 0.0016 / (0.0016 + 0.0081) = 0.007.
         assert!(found[0].0.abs() < 1e-9 && (0.003..0.012).contains(&found[1].0), "{found:?} {spread}");

@@ -1,4 +1,4 @@
-//! The modules of a plan: which ranges are treated alike, and how FSDP2 does that.
+//! The modules of a plan: ranges of layers with equal settings, and FSDP2's equivalent.
 
 use shardscope_engine::plan::{Extents, Layers, Operator, Recompute, Reduction, Site};
 use shardscope_engine::scenario::{Checked, Layout, Scenario};
@@ -6,22 +6,22 @@ use shardscope_engine::scenario::{Checked, Layout, Scenario};
 use super::names::Names;
 use super::spec::{Module, Reduce, Reshard};
 
-/// One module's plan, as the scenario has it.
+/// One module's settings in the scenario.
 #[derive(Debug, Clone, PartialEq)]
-struct Wanted {
+struct ModuleSettings {
     operator: Operator,
     extents: Extents,
     split: u32,
     recompute: Recompute,
 }
 
-/// All modules, and what FSDP2 does otherwise.
+/// All modules, and where FSDP2 deviates from the plan.
 pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Vec<Module>, Vec<String>) {
     let model = &scenario.model;
-    let mut ranges: Vec<(Option<Layers>, Wanted)> = Vec::new();
+    let mut ranges: Vec<(Option<Layers>, ModuleSettings)> = Vec::new();
     for layer in 0..model.layers {
         for wanted in of_layer(scenario, layer) {
-            let follows = |(layers, before): &&mut (Option<Layers>, Wanted)| {
+            let follows = |(layers, before): &&mut (Option<Layers>, ModuleSettings)| {
                 layers.is_some_and(|layers| layers.last + 1 == layer) && *before == wanted
             };
             match ranges.iter_mut().find(follows) {
@@ -37,7 +37,7 @@ pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Ve
         ranges.push((None, wanted(scenario, Operator::Head, Site::Head, Recompute::None)));
     }
     let mut notes = Vec::new();
-    let mut module = |(layers, wanted): (Option<Layers>, Wanted)| {
+    let mut module = |(layers, wanted): (Option<Layers>, ModuleSettings)| {
         let (module, why) = as_fsdp2(scenario, layout, layers, wanted, names);
         notes.extend(why.map(|why| format!("{}: {why}", module.path)));
         module
@@ -48,11 +48,11 @@ pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Ve
     (modules, notes)
 }
 
-/// A layer in one piece, or its two halves.
-fn of_layer(scenario: &Scenario, layer: u32) -> Vec<Wanted> {
+/// A layer as one module, or as attention and MLP.
+fn of_layer(scenario: &Scenario, layer: u32) -> Vec<ModuleSettings> {
     let recompute = match scenario.plan.recompute {
         Recompute::Selective => Recompute::Selective,
-        // The first layers are computed again.
+        // Full recomputation covers the first layers.
         other if f64::from(layer) < libm::round(other.layers() * f64::from(scenario.model.layers)) => Recompute::Full,
         _ => Recompute::None,
     };
@@ -66,7 +66,7 @@ fn of_layer(scenario: &Scenario, layer: u32) -> Vec<Wanted> {
     halves.map(|(operator, site)| wanted(scenario, operator, site, recompute)).collect()
 }
 
-fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recompute) -> Wanted {
+fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recompute) -> ModuleSettings {
     let (plan, sharding) = (&scenario.plan, &scenario.plan.sharding);
     let entry = plan.placement(site).map(|entry| &plan.operators[entry]);
     let own = entry.map(|entry| entry.extents.clone()).unwrap_or_default();
@@ -77,16 +77,16 @@ fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recomp
     };
     let sliced = !matches!(operator, Operator::Embedding | Operator::Head);
     let split = entry.filter(|_| sliced).map_or(1, |entry| entry.split);
-    Wanted { operator, extents, split, recompute }
+    ModuleSettings { operator, extents, split, recompute }
 }
 
-/// How the state lies in all modules: as the plan has it, and where it places operators of its own.
+/// The layouts of the state: the plan's, then one for each operator with its own placement.
 pub(super) fn layouts<'a>(job: &'a Checked<'_>) -> impl Iterator<Item = Layout> + 'a {
     let own = job.plan.operators.iter().map(|placement| job.layout().placed(job, &placement.extents));
     std::iter::once(*job.layout()).chain(own)
 }
 
-/// What FSDP2 does otherwise with the state of a module; `None` where it lies as planned.
+/// How FSDP2 deviates from a module's layout; `None` if it does not.
 pub(super) fn otherwise(placed: &Layout) -> Option<&'static str> {
     let Layout { weights, gradients, optimizer: shard, .. } = *placed;
     if weights > 1 && weights < shard {
@@ -95,14 +95,14 @@ pub(super) fn otherwise(placed: &Layout) -> Option<&'static str> {
     (gradients > 1 && gradients < shard).then_some("gradients are reduced over the optimizer's ranks at once")
 }
 
-/// FSDP2 shards weights, gradients and optimizer state of a module over the same ranks. Weights that are to be
-/// whole are gathered once per step and kept; those that are to be sharded over fewer ranks are kept so
-/// between forward and backward.
+/// FSDP2 shards a module's weights, gradients and optimizer state over the same ranks. If the plan keeps weights whole,
+/// they are gathered once per step and kept; if it shards them over fewer ranks, they stay sharded that way between
+/// forward and backward.
 fn as_fsdp2(
     scenario: &Scenario,
     layout: &Layout,
     layers: Option<Layers>,
-    wanted: Wanted,
+    wanted: ModuleSettings,
     names: Names,
 ) -> (Module, Option<&'static str>) {
     let plan = &scenario.plan;

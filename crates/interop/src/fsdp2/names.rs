@@ -1,18 +1,18 @@
-//! Paths of a model's modules, as those who write models name them.
+//! Module paths of a model, as torchtitan and Hugging Face name them.
 
 use shardscope_engine::plan::Operator;
 
-/// Whose names.
+/// The library that names the modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// torchtitan's Llama.
     Torchtitan,
-    /// Hugging Face's `LlamaForCausalLM`, and most decoders beside it.
+    /// Hugging Face's `LlamaForCausalLM`, and most other decoders.
     HuggingFace,
 }
 
 impl Names {
-    /// Where the blocks of a model are.
+    /// The path of a transformer block.
     pub const fn layer(self) -> &'static str {
         match self {
             Self::Torchtitan => "layers.{layer}",

@@ -1,10 +1,10 @@
-//! The specification: a readable JSON, and the plan that it means. Not for making one of a scenario ([`super::specify`]).
+//! The specification: readable JSON, and the plan that it stands for. [`super::specify`] makes it from a scenario.
 
 use serde::{Deserialize, Serialize};
 
 use shardscope_engine::plan::{Extents, Layers, Operator, Placement, Plan, Recompute};
 
-/// The newest format of specifications.
+/// The newest version of the format.
 pub const FORMAT: u32 = 1;
 
 /// A plan for FSDP2.
@@ -17,13 +17,13 @@ pub struct Fsdp2Spec {
     pub version: String,
     /// The name of the scenario.
     pub scenario: String,
-    /// Ranks that it is for.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Format of weights and activations, as PyTorch calls it.
+    /// PyTorch's name of the format of weights and activations.
     pub param_dtype: String,
-    /// Format in which gradients are reduced.
+    /// PyTorch's name of the format in which gradients are reduced.
     pub reduce_dtype: String,
-    /// Whether the state lives in the host's memory.
+    /// True if the state is offloaded to the host's memory.
     pub offload: bool,
     /// Sequences per rank and micro-batch.
     pub micro_batch: u32,
@@ -31,41 +31,41 @@ pub struct Fsdp2Spec {
     pub accumulate: u32,
     /// Tokens per sequence.
     pub sequence: u32,
-    /// Path of the blocks.
+    /// Path of the transformer blocks.
     pub layer_path: String,
-    /// What is treated alike.
+    /// The modules, grouped by equal settings.
     pub modules: Vec<Module>,
-    /// What FSDP2 does otherwise than planned.
+    /// Where FSDP2 deviates from the plan.
     pub notes: Vec<String>,
 }
 
-/// Modules that are treated alike.
+/// Modules with equal settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Module {
     /// Path in the model, with `{layer}` for the number of the layer.
     pub path: String,
-    /// The layers, for what is in layers.
+    /// The layers; `None` for the embedding and the head.
     pub layers: Option<Layers>,
-    /// What it is.
+    /// Kind of the module.
     pub operator: Operator,
-    /// Extents of its shards, as planned.
+    /// Sharding extents, as planned.
     pub extents: Extents,
-    /// Ranks that share its state.
+    /// Ranks over which the state is sharded.
     pub shard: u32,
-    /// Groups of them.
+    /// Number of replicas of the shards.
     pub replicate: u32,
-    /// Whether its gathered weights are dropped after forward, or over how many ranks they then stay sharded.
+    /// Gathered weights after forward: dropped, kept, or sharded over fewer ranks.
     pub reshard_after_forward: Reshard,
-    /// Whether they are dropped after each backward, or only after the last of a step.
+    /// True if gathered weights are dropped after each backward, false if after the last of a step.
     pub reshard_after_backward: bool,
-    /// When its gradients are reduced.
+    /// When gradients are reduced.
     pub reduce: Reduce,
-    /// Slices of its linear maps.
+    /// Slices of each linear layer.
     pub split: u32,
-    /// What backward computes again of the layer.
+    /// What backward recomputes of the layer.
     pub recompute: Recompute,
-    /// Whether FSDP2 moves and keeps what is planned.
+    /// True if FSDP2 runs the module as planned.
     pub exact: bool,
 }
 
@@ -73,9 +73,9 @@ pub struct Module {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reshard {
-    /// They are dropped, or kept.
+    /// Weights are dropped if true, kept if false.
     Drop(bool),
-    /// They stay sharded over so many ranks.
+    /// Weights stay sharded over this many ranks.
     Over(u32),
 }
 
@@ -83,16 +83,16 @@ pub enum Reshard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduce {
-    /// Over shards at each micro-batch, over replicas at the last.
+    /// Over shards at each micro-batch, over replicas at the last one.
     ShardedLast,
     /// At each micro-batch.
     MicroBatch,
-    /// Once, at the last one.
+    /// Once per step, at the last micro-batch.
     Step,
 }
 
 impl Fsdp2Spec {
-    /// As JSON.
+    /// Writes the JSON.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
@@ -102,7 +102,7 @@ impl Fsdp2Spec {
         serde_json::from_str(text)
     }
 
-    /// A plan with the operators, the batch and the recompute that this says.
+    /// `plan` with this specification's operators, batch and recomputation.
     pub fn over(&self, plan: &Plan) -> Plan {
         let placement = |module: &Module| Placement {
             layers: module.layers,
@@ -120,7 +120,7 @@ impl Fsdp2Spec {
         }
     }
 
-    /// The recompute of all layers: the first ones, or all in one way.
+    /// Recomputation of all layers: a share of them, the first ones, or one way for all.
     fn recompute(&self) -> Recompute {
         let layers = |wanted: Option<Recompute>| {
             let mut all: Vec<u32> = Vec::new();

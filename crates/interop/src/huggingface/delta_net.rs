@@ -1,4 +1,4 @@
-//! Which layers of a configuration have a gated delta net, and its shape.
+//! The gated delta net of a configuration: its layers and its shape.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::family::{DeltaNetRule, Family};
 use super::keys::Keys;
 use shardscope_engine::problem::Problem;
 
-/// The gated delta net of a model of so many layers, where its class has one.
+/// The gated delta net of a model with `layers` layers, if its class has one.
 pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<GatedDeltaNet>, Problem> {
     match family.delta_net {
         DeltaNetRule::None => return Ok(None),
@@ -26,8 +26,8 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
     }))
 }
 
-/// What `linear_attn_config` says of Kimi delta attention, whose gates are as narrow as a head (`KimiDeltaAttention` of
-/// the model's own code, and of fla-org/flash-linear-attention).
+/// Reads Kimi Delta Attention from `linear_attn_config`. Its gates have the rank of a head (`KimiDeltaAttention` in the
+/// model's own code and in fla-org/flash-linear-attention).
 fn kimi(keys: &mut Keys<'_>, layers: u32) -> Result<GatedDeltaNet, Problem> {
     const KEY: &str = "linear_attn_config";
     let place = |key: &str| format!("{KEY}.{key}");
@@ -46,7 +46,7 @@ fn kimi(keys: &mut Keys<'_>, layers: u32) -> Result<GatedDeltaNet, Problem> {
     };
     let [heads, head, conv] =
         [count("key_heads", "num_heads")?, count("key_head", "head_dim")?, count("conv", "short_conv_kernel_size")?];
-    // Layers are counted from 1.
+    // `full_attn_layers` counts layers from 1.
     let full = inside.get("full_attn_layers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let listed = full.iter().map(Value::as_u64);
     let is = |every: u32, last: bool| {
@@ -73,9 +73,9 @@ fn kimi(keys: &mut Keys<'_>, layers: u32) -> Result<GatedDeltaNet, Problem> {
     })
 }
 
-/// The last of how many layers has attention: `layer_types` says it layer by layer, before `full_attention_interval`.
+/// The interval of full-attention layers. `layer_types` lists every layer and overrides `full_attention_interval`.
 fn full_every(keys: &mut Keys<'_>, layers: u32) -> Result<u32, Problem> {
-    /// The interval of the class.
+    /// The class's default interval.
     const USUAL: u32 = 4;
     let said = keys.count("delta_net.full_every", &["full_attention_interval"])?;
     let Some(types) = keys.list("layer_types")? else {

@@ -1,4 +1,4 @@
-//! The MLPs of a configuration: their widths, experts, and the layers that have none.
+//! The MLPs of a configuration: their widths, experts, and dense layers.
 
 use serde_json::Value;
 
@@ -8,31 +8,31 @@ use super::family::{ExpertRule, Family};
 use super::keys::Keys;
 use shardscope_engine::problem::Problem;
 
-/// Names of the count of experts.
+/// Keys for the number of experts.
 pub(super) const COUNT: [&str; 3] = ["n_routed_experts", "num_local_experts", "num_experts"];
 
-/// Names of the count of experts that a token visits.
+/// Keys for the number of experts per token.
 const ACTIVE: [&str; 3] = ["num_experts_per_tok", "num_experts_per_token", "top_k_experts"];
 
-/// Names of the count of shared experts.
+/// Keys for the number of shared experts.
 const SHARED: [&str; 2] = ["n_shared_experts", "num_shared_experts"];
 
-/// Experts' MLPs beside those of layers without experts.
+/// MLP widths of experts and of dense layers.
 #[derive(Clone, Copy)]
 struct Widths {
-    /// Inside an expert.
+    /// Width of one expert.
     expert: u32,
-    /// Of a layer's MLP without experts.
+    /// Width of a dense layer's MLP.
     dense: u32,
-    /// Of all shared experts together.
+    /// Width of all shared experts together.
     shared: Option<u32>,
-    /// Layers without experts, the first ones.
+    /// Number of leading dense layers.
     dense_layers: u32,
-    /// Of the others the last of every so many has experts.
+    /// Period of expert layers after those: the last of each period has experts.
     every: u32,
 }
 
-/// Gives a model its MLPs.
+/// Sets the MLPs of a model.
 pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let widths = match family.experts {
         ExpertRule::None => None,
@@ -49,8 +49,8 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         model.ffn_hidden = plain(keys, family, model.hidden)?;
         return Ok(());
     };
-    // The format's plain width is that of the layers without experts, where there are any: DeepSeek-V3's 18432 beside
-    // experts of 2048. Qwen's files have one that no layer uses.
+    // If there are dense layers, `ffn_hidden` is their width: 18432 in DeepSeek-V3, beside experts of 2048. Qwen's
+    // files give a dense width that no layer uses.
     let mixed = dense_layers > 0 || every > 1 || model.pattern.is_some() && dense > 0;
     model.ffn_hidden = if mixed { dense } else { expert };
     let [groups, active_groups] = groups(keys)?;
@@ -72,7 +72,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
     Ok(())
 }
 
-/// Groups of experts, and those of them that a token's experts come from, where these are fewer.
+/// Groups of experts, and groups that a token's experts come from; `None` unless these are fewer.
 fn groups(keys: &mut Keys<'_>) -> Result<[Option<u32>; 2], Problem> {
     let all = keys.count("experts.groups", &["n_group", "num_expert_group"])?;
     let active = keys.count("experts.active_groups", &["topk_group"])?;
@@ -109,7 +109,7 @@ fn all(keys: &mut Keys<'_>) -> Result<Widths, Problem> {
     Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0, every: 1 })
 }
 
-/// Shared experts and first layers without any, where a file has them that is read as a family without.
+/// Adds shared experts and leading dense layers of a file that is read as a family without them.
 fn beside(keys: &mut Keys<'_>, widths: Widths) -> Result<Widths, Problem> {
     let shared = match widths.shared {
         None => keys
@@ -129,7 +129,7 @@ fn beside(keys: &mut Keys<'_>, widths: Widths) -> Result<Widths, Problem> {
     Ok(Widths { shared, dense: keys.needed("ffn_hidden", &["intermediate_size"])?, dense_layers: first, ..widths })
 }
 
-/// Layers without experts are listed, or lie between those with experts.
+/// Dense layers are listed, or lie between expert layers at a fixed step.
 fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Problem> {
     let expert = own(keys)?;
     let mut width = || keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"]);
@@ -151,7 +151,7 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Proble
     Ok(Widths { expert, dense, shared, dense_layers, every })
 }
 
-/// How the format says which layers have experts: so many without at first, then the last of every so many.
+/// Converts expert layers to the format: the number of leading dense layers, and the period after them.
 fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) {
     Experts::places(with).unwrap_or_else(|| {
         let dense = with.iter().filter(|with| !**with).count() as u32;
@@ -176,7 +176,7 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32, layers: u32) -> Result<Option<Width
         Some(keys.needed("shared experts", &SHARED)?)
     };
     let (dense_layers, every) = if let Some(types) = keys.list("mlp_layer_types")? {
-        // The list goes before the count of the first layers, as in the classes that have it.
+        // The list overrides the number of leading dense layers, as in the classes that have it.
         keys.skip(&["first_k_dense_replace"]);
         let has = |layer: u32| types.get(layer as usize).is_some_and(|kind| kind == "sparse");
         let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
@@ -193,7 +193,7 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32, layers: u32) -> Result<Option<Width
     Ok(Some(Widths { expert, dense, shared, dense_layers, every }))
 }
 
-/// The last of every so many layers has experts, or those that are listed do.
+/// Expert layers are listed, or are the last of every `interleave_moe_layer_step`.
 fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
     let expert = keys.needed("experts.ffn_hidden", &["intermediate_size"])?;
     let step = keys.count("layers from experts to experts", &["interleave_moe_layer_step"])?;
@@ -217,11 +217,11 @@ fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
     Ok(Widths { expert, dense, shared: Some(expert), dense_layers, every })
 }
 
-/// The experts of layers that are nothing else, and the width of layers that are an MLP alone, 0 without such layers.
+/// Widths of layers of experts alone, and of layers of an MLP alone (0 without such layers).
 fn nemotron(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Option<Widths>, Problem> {
     let has = |kind: fn(LayerKind) -> bool| pattern.is_some_and(|pattern| pattern.has(kind));
     if !has(LayerKind::has_experts) {
-        // The class writes its defaults, whatever layers there are.
+        // The class writes its default counts even without expert layers.
         keys.skip(&COUNT);
         return Ok(None);
     }
@@ -235,7 +235,7 @@ fn nemotron(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Optio
     Ok(Some(Widths { expert, dense, shared, dense_layers: 0, every: 1 }))
 }
 
-/// An MLP stands beside the experts, which is an expert that every token visits.
+/// The MLP beside the experts counts as a shared expert: every token visits it.
 fn gemma4(keys: &mut Keys<'_>) -> Result<Option<Widths>, Problem> {
     if !keys.switch_or("experts", "enable_moe_block", false)? {
         return Ok(None);
@@ -245,7 +245,7 @@ fn gemma4(keys: &mut Keys<'_>) -> Result<Option<Widths>, Problem> {
     Ok(Some(Widths { expert, dense: 0, shared, dense_layers: 0, every: 1 }))
 }
 
-/// A switch for each layer says whether it has experts.
+/// `moe_layer_freq` has a switch for each layer.
 fn mimo(keys: &mut Keys<'_>, layers: u32) -> Result<Option<Widths>, Problem> {
     let listed = keys.list("moe_layer_freq")?.unwrap_or_default();
     let has = |layer: u32| listed.get(layer as usize).is_none_or(|has| has.as_u64() == Some(1));
@@ -258,7 +258,7 @@ fn mimo(keys: &mut Keys<'_>, layers: u32) -> Result<Option<Widths>, Problem> {
     Ok(Some(Widths { expert, dense, shared, dense_layers, every }))
 }
 
-/// How many experts a configuration says that its class does not have.
+/// The number of experts that a configuration gives though its class has none.
 pub(super) fn misplaced<'a>(key: &str, value: &'a Value) -> Option<&'a Value> {
     COUNT.contains(&key).then_some(value).filter(|value| value.as_u64().is_some_and(|count| count > 1))
 }

@@ -1,5 +1,5 @@
-//! What the classes of transformers build where a configuration does not say it, by `model_type`: rules, whose values are data
-//! of `presets/tools`, to which users add files of their own.
+//! Defaults of transformers' classes by `model_type`, for what a configuration leaves out. The rules are here, their
+//! values in `presets/tools`, where users may add files.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file;
 
-/// A class.
+/// A model class.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of a class by itself, and any of them may go together"
@@ -19,46 +19,46 @@ use shardscope_engine::scenario::file;
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(super) struct Family {
     pub name: String,
-    /// Other names of it: checkpoints keep the name that their class had when they were written, and decoders of models of
-    /// text and pictures are those of the model of text.
+    /// Other names: old checkpoints keep the name that their class had then, and vision-language models use the decoder
+    /// of the text model.
     pub aliases: Vec<String>,
     pub gated: bool,
-    /// The bound of what the activation function reads.
+    /// Clamp on the activation function's input.
     pub activation_limit: Option<f64>,
     pub norm: Norm,
     pub norms: Norms,
     pub qk_norm: QkNormRule,
-    /// Whether the logits reuse the embedding.
+    /// Weight tying of embedding and head.
     pub tied: Tied,
     pub kv_heads: KvHeads,
-    /// The size of a head that does not follow from the width.
+    /// The head size, if not hidden size over heads.
     pub head_size: Option<u32>,
-    /// Whether the MLP is four times as wide where nothing is said.
+    /// True if the MLP's width defaults to 4 x hidden.
     pub four_times: bool,
     pub biases: BiasRules,
-    /// Rows of the table of learned positions beyond the sequence; `None` where positions are computed.
+    /// Extra rows of the learned position table beyond the sequence; `None` if positions are computed.
     pub learned: Option<u32>,
     pub window: WindowRule,
     pub experts: ExpertRule,
-    /// Whether queries, keys and values are computed from compressed ones.
+    /// True for multi-head latent attention (MLA).
     pub latent: bool,
-    /// Whether an indexer chooses the tokens that attention looks at.
+    /// True if an indexer selects the tokens that attention reads.
     pub indexer: bool,
     pub delta_net: DeltaNetRule,
-    /// Whether each layer is a state space, attention, an MLP or experts alone.
+    /// True if each layer is a Mamba block, attention, an MLP or experts alone.
     pub mamba: bool,
-    /// Sizes that its published files leave to the class.
+    /// Defaults of sizes that published files leave out.
     pub unsaid: BTreeMap<String, u32>,
-    /// Sizes of the class, which a configuration inside another leaves out where it has the same.
+    /// Default sizes of the class, which a nested configuration leaves out if equal.
     pub class: Option<ClassSizes>,
 }
 
-/// Layers, width, heads, width of the MLP, and vocabulary that a class has by default.
+/// A class's default layers, hidden size, heads, MLP width and vocabulary.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct ClassSizes(u32, u32, u32, u32, u32);
 
 impl Family {
-    /// The size that a file leaves to the class; `nested` says that it stands inside another one.
+    /// The default of a size; `nested` if the configuration lies inside another one.
     pub fn usual(&self, key: &str, nested: bool) -> Option<u32> {
         let unsaid = self.unsaid.get(key).copied();
         let of_class = |ClassSizes(layers, hidden, heads, ffn, vocab): ClassSizes| match key {
@@ -73,24 +73,24 @@ impl Family {
     }
 }
 
-/// Whether the logits reuse the embedding where a configuration does not say it.
+/// Default weight tying of embedding and head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Tied {
     Yes,
     No,
-    /// The configuration must say it.
-    Said,
+    /// No default: the configuration must state it.
+    Sourced,
 }
 
-/// Norms of a layer.
+/// Number of norms in a layer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Norms {
     Count(u32),
-    /// 1 where this switch is on: the halves run side by side.
+    /// 1 if this switch is on, since attention and MLP run in parallel; else 2.
     OneIf(String),
-    /// 4, or 7 where this switch is on: an MLP beside experts has norms of its own.
+    /// 7 if this switch is on, since an MLP beside experts has its own norms; else 4.
     MoreIf(String),
     Falcon,
 }
@@ -100,17 +100,17 @@ pub(super) enum Norms {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum QkNormRule {
     Always(QkNorm),
-    /// Of each head where this switch is on.
+    /// Per head, if this switch is on.
     HeadIf(String),
-    /// Over all heads where this switch is on.
+    /// Over all heads, if this switch is on.
     WidthIf(String),
 }
 
-/// Heads of keys and values where they are absent.
+/// Default number of KV heads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum KvHeads {
-    /// As many as of queries.
+    /// As many as query heads.
     Heads,
     /// A constant of the class.
     Constant(u32),
@@ -118,88 +118,88 @@ pub(super) enum KvHeads {
     MultiQuery,
 }
 
-/// Whether something is there.
+/// Presence of a part of the model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Has {
+pub(super) enum Presence {
     #[default]
     No,
     Yes,
-    /// By a switch, with the default of the class.
+    /// Set by this switch, with the class's default.
     If(String, bool),
 }
 
-/// Which matrices have biases.
+/// Matrices that have biases.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(super) struct BiasRules {
-    pub qkv: Has,
-    pub projection: Has,
-    pub mlp: Has,
-    pub router: Has,
-    pub head: Has,
-    pub sinks: Has,
+    pub qkv: Presence,
+    pub projection: Presence,
+    pub mlp: Presence,
+    pub router: Presence,
+    pub head: Presence,
+    pub sinks: Presence,
 }
 
-/// Which layers have a window.
+/// Layers that have a sliding window.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum WindowRule {
     None,
-    /// All, of a size that has this default.
+    /// All layers, with this default size.
     All {
         usual: Option<u32>,
     },
-    /// All but each so-manieth, of a size that has this default.
+    /// All layers but every n-th: n, and the default size.
     AllBut(u32, u32),
-    /// Those from `max_window_layers` on, if `use_sliding_window`.
+    /// Layers from `max_window_layers` on, if `use_sliding_window` is on.
     Qwen,
-    /// All but each fourth, in chunks.
+    /// All layers but every fourth, with chunked attention.
     Llama4,
-    /// Those that are listed, else all but each sixth, of heads that the keys of all layers say.
+    /// The listed layers, else all but every sixth; the model-wide keys give their heads.
     Gemma4,
-    /// Those that are listed, of heads that keys of their own say.
+    /// The listed layers; `swa_*` keys give their heads.
     Mimo,
 }
 
-/// Which layers have a gated delta net.
+/// Layers that have a gated delta net.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DeltaNetRule {
     None,
-    /// All but each so-manieth, whose attention has a gate of its output.
+    /// All layers but every n-th, whose attention has an output gate.
     Gated,
-    /// Those that `linear_attn_config` lists, with a decay for each channel.
+    /// The layers that `linear_attn_config` lists, with a decay per channel.
     Kimi,
 }
 
-/// How experts are said.
+/// How a configuration states its experts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ExpertRule {
     None,
     /// In all layers.
     All,
-    /// In all layers but some, with a shared expert of its own width in Qwen2.
+    /// In all layers but some; Qwen2 adds a shared expert with its own width.
     Qwen {
         shared: bool,
     },
-    /// In all layers but the first, with shared experts, dense first layers by default.
+    /// In all but this default number of leading dense layers, with shared experts.
     DeepSeek(u32),
-    /// In each so-manieth layer, with a shared expert.
+    /// In every n-th layer, with a shared expert.
     Llama4,
-    /// In the layers of a pattern, with a shared expert.
+    /// In the pattern's expert layers, with a shared expert.
     Nemotron,
-    /// In all layers, beside an MLP, or in none.
+    /// In all layers beside an MLP, or in none.
     Gemma4,
-    /// In the layers of a list of switches.
+    /// In the layers whose switch in a list is on.
     Mimo,
 }
 
-/// As Llama.
+/// Llama's values.
 impl Default for Family {
     fn default() -> Self {
-        let attention = || Has::If("attention_bias".to_owned(), false);
+        let attention = || Presence::If("attention_bias".to_owned(), false);
         Self {
             name: String::new(),
             aliases: Vec::new(),
@@ -226,7 +226,7 @@ impl Default for Family {
     }
 }
 
-/// What a configuration's class is known by: the classes, and keys that do not matter.
+/// Known classes, and keys that do not affect the shape.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Families {
@@ -234,7 +234,7 @@ pub struct Families {
     ignored: Vec<IgnoredKeys>,
 }
 
-/// Parts of keys' names, and what such keys are.
+/// Parts of key names, and why such keys are ignored.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct IgnoredKeys {
@@ -243,7 +243,7 @@ struct IgnoredKeys {
 }
 
 impl Families {
-    /// Those of a library's files: a later entry goes before an earlier one of the same name.
+    /// Loads a library's files: a later entry replaces an earlier one of the same name.
     pub fn of_library(library: &Library) -> Result<Self, Problem> {
         let mut found = Self::default();
         let says = |text: &str| ["[[family]]", "[[ignored]]"].iter().any(|head| text.contains(head));
@@ -259,23 +259,23 @@ impl Families {
         Ok(found)
     }
 
-    /// Why a key does not matter, where that is known.
+    /// Why a key is ignored, if known.
     pub(super) fn reason(&self, key: &str) -> Option<&str> {
         let of_key = |ignored: &&IgnoredKeys| ignored.parts.iter().any(|part| key.contains(part.as_str()));
         self.ignored.iter().find(of_key).map(|ignored| ignored.why.as_str())
     }
 
-    /// What a `model_type` stands for.
+    /// The class of a `model_type`.
     pub(super) fn find(&self, name: &str) -> Option<&Family> {
         self.family.iter().find(|family| family.name == name || family.aliases.iter().any(|alias| alias == name))
     }
 
-    /// The known `model_type` that another one goes on from: `qwen3_next` from `qwen3`.
+    /// The longest known `model_type` that starts `name`: `qwen3` for `qwen3_next`.
     pub(super) fn nearest(&self, name: &str) -> Option<&str> {
         self.names().filter(|known| name.starts_with(known)).max_by_key(|known| known.len())
     }
 
-    /// Every `model_type` that is known.
+    /// All known names of `model_type`.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.family.iter().map(|family| &family.name);
         names.chain(self.family.iter().flat_map(|family| &family.aliases)).map(String::as_str)

@@ -1,4 +1,4 @@
-//! The keys of a configuration: each value that is read is noted as taken.
+//! Reads a configuration's keys, and notes each value that is taken.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -9,15 +9,15 @@ use super::super::report::ImportReport;
 use super::family::Family;
 use shardscope_engine::problem::Problem;
 
-/// The most that a width or a count may be.
+/// Upper bound of a width or a count.
 const MOST: u64 = 1 << 24;
 
 /// A configuration being read.
 pub(super) struct Keys<'a> {
     pub object: &'a Map<String, Value>,
-    /// The configuration around it, or itself.
+    /// The enclosing configuration, or the same one.
     outer: &'a Map<String, Value>,
-    /// What stands before a key's name in messages: `text_config.`.
+    /// Prefix of a key in messages, like `text_config.`.
     pub inside: &'static str,
     pub report: &'a mut ImportReport,
     read: BTreeSet<String>,
@@ -33,23 +33,23 @@ impl<'a> Keys<'a> {
         Self { object, outer, inside, report, read: BTreeSet::from(["model_type".to_owned()]) }
     }
 
-    /// A value that is there; null counts as absent.
+    /// The value of a key; null counts as absent.
     pub fn value(&mut self, key: &str) -> Option<&'a Value> {
         self.read.insert(key.to_owned());
         self.object.get(key).filter(|value| !value.is_null())
     }
 
-    /// Passes over keys that are understood and have no effect.
+    /// Marks keys as read that are understood and have no effect.
     pub fn skip(&mut self, keys: &[&str]) {
         self.read.extend(keys.iter().map(|key| (*key).to_owned()));
     }
 
-    /// Whether a key is there and null.
+    /// True if a key is present and null.
     pub fn is_null(&self, key: &str) -> bool {
         self.object.get(key).is_some_and(Value::is_null)
     }
 
-    /// What no shape was read from.
+    /// Keys that were not read.
     pub fn unread(&self) -> impl Iterator<Item = (&'a String, &'a Value)> {
         self.object.iter().filter(|(key, _)| !self.read.contains(*key))
     }
@@ -85,7 +85,7 @@ impl<'a> Keys<'a> {
         Ok(found.map(|(_, count)| count))
     }
 
-    /// The same, where the defaults of a class would describe another model.
+    /// A count that must be given: its class's default would describe another model.
     pub fn needed(&mut self, field: &str, names: &[&str]) -> Result<u32, Problem> {
         self.count(field, names)?.ok_or_else(|| {
             let others = if names.len() > 1 { format!(" (or {})", names[1..].join(", ")) } else { String::new() };
@@ -93,7 +93,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A size that files leave to their class in some families, and inside other configurations.
+    /// A count that some families and nested configurations may leave to the class's default.
     pub fn needed_or(&mut self, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
         if let Some(count) = self.count(field, names)? {
             return Ok(count);
@@ -118,14 +118,14 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A switch.
+    /// A boolean.
     pub fn switch(&mut self, field: &str, name: &str) -> Result<Option<bool>, Problem> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let place = self.place(name);
         self.on_or_off(field, place, value).map(Some)
     }
 
-    /// A switch of the whole model, which the configuration around the decoder's says where the decoder's own does not.
+    /// A model-wide switch; the enclosing configuration gives it if the decoder's does not.
     pub fn switch_of_all(&mut self, field: &str, name: &str) -> Result<Option<bool>, Problem> {
         let said = self.switch(field, name)?;
         match self.outer.get(name).filter(|value| said.is_none() && !value.is_null()) {
@@ -142,7 +142,7 @@ impl<'a> Keys<'a> {
         Ok(on)
     }
 
-    /// The same with the default of the class, which is noted as assumed.
+    /// A switch, or the class's default, which is noted as assumed.
     pub(crate) fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, Problem> {
         if let Some(on) = self.switch(field, name)? {
             return Ok(on);
@@ -167,7 +167,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A value in few characters.
+/// A value, cut to 40 characters.
 pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     let mut short: String = text.chars().take(40).collect();

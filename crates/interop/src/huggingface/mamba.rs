@@ -1,4 +1,4 @@
-//! The layers of a configuration that are a state space, attention, an MLP or experts alone.
+//! Layers that are a Mamba block, attention, an MLP or experts alone.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::family::Family;
 use super::keys::Keys;
 use shardscope_engine::problem::Problem;
 
-/// What each layer is, where a class has such layers: `layers_block_type` lists them, or `hybrid_override_pattern` has a
-/// letter for each.
+/// The kind of each layer, for a class of such layers: listed in `layers_block_type`, or a letter each in
+/// `hybrid_override_pattern`.
 pub(super) fn pattern(keys: &mut Keys<'_>, family: &Family) -> Result<Option<LayerPattern>, Problem> {
     if !family.mamba {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(super) fn pattern(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Lay
     let pattern = pattern.map_err(|what| keys.error(key, what, "write a letter or a type for each layer"))?;
     let place = keys.place(key);
     keys.report.take("pattern", letters, place);
-    // The class counts the layers of the pattern, whatever else is said.
+    // The class takes the number of layers from the pattern alone.
     if let Some(layers) = keys.count("layers", &["num_hidden_layers"])?.filter(|layers| *layers != pattern.layers()) {
         let what = format!("is {layers}, and {key} has {}", pattern.layers());
         return Err(keys.error("num_hidden_layers", what, "keep the right one"));
@@ -32,7 +32,7 @@ pub(super) fn pattern(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Lay
     Ok(Some(pattern))
 }
 
-/// The letter of a type; of an unknown one a letter that is no kind of layer.
+/// The pattern's letter for a type of layer; `?`, which no pattern has, for an unknown type.
 fn letter(kind: &Value) -> char {
     match kind.as_str() {
         Some("mamba" | "linear_attention") => 'M',
@@ -43,7 +43,7 @@ fn letter(kind: &Value) -> char {
     }
 }
 
-/// The state space of a model whose pattern has one.
+/// The shape of the pattern's Mamba layers, if it has any.
 pub(super) fn read(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Option<Mamba>, Problem> {
     if !pattern.is_some_and(LayerPattern::has_recurrence) {
         return Ok(None);

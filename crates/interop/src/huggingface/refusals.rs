@@ -1,9 +1,9 @@
-//! What cannot be expressed: refused by name, rather than imported as something else.
+//! Refuses, by key, what the model format cannot express, rather than import another model.
 
 use serde_json::{Map, Value};
 
 use super::experts;
-use super::family::{Families, Family, Has};
+use super::family::{Families, Family, Presence};
 use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
@@ -19,20 +19,20 @@ const HYBRID: [(&str, &str); 8] = [
     ("block_configs", "a model whose layers differ from one another"),
 ];
 
-/// Those that say what Nemotron-H is made of.
+/// Keys that describe Nemotron-H.
 const OF_NEMOTRON: [&str; 3] = ["hybrid_override_pattern", "layers_block_type", "ssm_state_size"];
 
-/// The format that inference keeps a gated delta net's state in.
+/// Key for the format of a gated delta net's state in inference.
 const STATE_FORMAT: &str = "mamba_ssm_dtype";
 
-/// What the file as a whole is, if it is no configuration of a decoder.
+/// Refuses a file that is no decoder's configuration.
 pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
     let there = |key: &str| object.get(key).filter(|value| !value.is_null());
     if there("weight_map").is_some() {
         return Err(Problem::new("weight_map", "this is the index of a model's weights", "name its config.json"));
     }
     let only = "only plain decoders can be imported; of others describe a like one in models/*.toml";
-    // The one class whose state spaces are known.
+    // Nemotron-H is the one class whose Mamba layers are known.
     let known = there("model_type").is_some_and(|name| name == "nemotron_h");
     let kimi = there("model_type").is_some_and(|name| name == "kimi_linear");
     let read = |key: &str| known && OF_NEMOTRON.contains(&key) || kimi && key == "linear_attn_config";
@@ -62,7 +62,7 @@ pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Keys that nothing was read from, though they change the shape.
+/// Refuses unread keys that change the shape.
 pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     let own = |key: &str, what: String| keys.error(key, what, "import a configuration without it, or with --like");
     for (key, value) in keys.unread() {
@@ -91,10 +91,10 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
             let what = format!("is {}: attention sees both sides, as an encoder's does", shown(value));
             return Err(own(key, what));
         }
-        // Switches of other classes: where this one read them, they would not be here.
+        // Switches of other classes: this class has read its own before.
         let wrong = match key.as_str() {
-            // What Qwen 2's classes have, whatever their files say.
-            "attention_bias" if matches!(family.biases.qkv, Has::Yes) => false,
+            // Qwen 2's classes have these biases whatever the file says.
+            "attention_bias" if matches!(family.biases.qkv, Presence::Yes) => false,
             "attention_bias"
             | "mla_use_output_gate"
             | "mlp_bias"
@@ -106,7 +106,7 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
             "hidden_size_per_layer_input" | "num_kv_shared_layers" | "shared_intermediate_size" => {
                 value.as_u64().is_some_and(|count| count > 0)
             }
-            // Lightning attention in the layers of a 0.
+            // A 0 marks a layer with lightning attention.
             "attn_type_list" => value.as_array().is_some_and(|kinds| kinds.iter().any(|kind| *kind != 1)),
             "do_layer_norm_before" | "layer_norm_elementwise_affine" => *value == false,
             "word_embed_proj_dim" => keys.object.get("hidden_size") != Some(value),
@@ -120,10 +120,10 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     attention_config(keys)
 }
 
-/// Parts of the names of sizes.
+/// Parts of the names of size keys.
 const SIZES: &str = "attn attention conv dense expert ffn head hidden intermediate latent layer shared";
 
-/// Sizes that a file read as another family's has and that family does not: they would be left out without a word.
+/// Refuses sizes of a file read as another family which that family lacks: they would be dropped silently.
 pub(super) fn of_another(keys: &Keys<'_>, family: &Family, families: &Families) -> Result<(), Problem> {
     let is_size = |key: &str, value: &Value| {
         let named = SIZES.split(' ').any(|part| key.contains(part)) && families.reason(key).is_none();
@@ -142,10 +142,10 @@ pub(super) fn of_another(keys: &Keys<'_>, family: &Family, families: &Families) 
     }
 }
 
-/// Activation functions that no class has between a gate and its product: the MLP then has two matrices, not three.
+/// Activation functions that no class uses in a gated MLP: the MLP has two matrices, not three.
 const UNGATED: [&str; 3] = ["relu2", "relu", "xielu"];
 
-/// Another family's MLP, where a file is read as one that it is not.
+/// Refuses an ungated MLP in a file read as a gated family.
 pub(super) fn activation(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     let function = keys.object.get("hidden_act").and_then(Value::as_str).filter(|name| UNGATED.contains(name));
     match function {
@@ -157,7 +157,7 @@ pub(super) fn activation(keys: &Keys<'_>, family: &Family) -> Result<(), Problem
     }
 }
 
-/// What MPT says of its attention: its class has one form of it.
+/// Refuses settings of `attn_config` that transformers' class of MPT lacks.
 fn attention_config(keys: &Keys<'_>) -> Result<(), Problem> {
     let Some(attention) = keys.object.get("attn_config").and_then(Value::as_object) else { return Ok(()) };
     let heads = keys.object.get("n_heads");

@@ -1,17 +1,17 @@
-//! From a configuration's keys to a model's shape.
+//! Builds a model's shape from a configuration's keys.
 
 use shardscope_engine::model::{Biases, Indexer, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule, Tied, WindowRule};
+use super::family::{DeltaNetRule, Family, KvHeads, Norms, Presence, QkNormRule, Tied, WindowRule};
 use super::keys::Keys;
 use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
 
-/// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
+/// The longest sequence assumed: if the limit is longer, most of training used this length.
 const USUAL_SEQUENCE: u32 = 4096;
 
-/// The limit of a sequence that classes have where a configuration has none, but for those of GPT-2.
+/// Default sequence limit of the classes, except GPT-2's.
 const NO_LIMIT: u32 = 2048;
 const NO_LIMIT_GPT2: u32 = 1024;
 
@@ -45,7 +45,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     };
     let vocab = keys.needed_or(family, "vocab", &["vocab_size"])?;
     let (sequence, limit) = sequence(keys, family)?;
-    // A learned table keeps its rows, however long the sequences are that it is trained with.
+    // A learned position table has all its rows, however short the training sequences.
     let learned = learned(keys, family);
     let mut model = Model {
         name: name(keys, options),
@@ -80,7 +80,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     Ok(model)
 }
 
-/// What the user calls it, or its file.
+/// The name from the user, the configuration or the file.
 fn name(keys: &mut Keys<'_>, options: ImportOptions<'_>) -> String {
     let own = keys.value("_name_or_path").and_then(|value| value.as_str());
     let own = own.and_then(|name| name.trim_end_matches('/').rsplit('/').next()).filter(|name| !name.is_empty());
@@ -95,7 +95,7 @@ fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
     format!("imported from {file} (HF config.json, model_type {written}{like})")
 }
 
-/// The length that is trained, and the longest that there can be.
+/// The training sequence length, and the limit.
 fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), Problem> {
     let mut limit = None;
     for name in ["max_position_embeddings", "n_positions", "max_seq_len"] {
@@ -133,7 +133,7 @@ fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, Pro
     if let KvHeads::MultiQuery = family.kv_heads {
         let new = family.name == "falcon" && new_decoder(keys)?;
         if !new {
-            // What else is said of them, the class does not read.
+            // The class ignores other keys of KV heads.
             keys.skip(&NAMES);
             return Ok(if keys.switch_or("kv_heads of 1", "multi_query", true)? { 1 } else { heads });
         }
@@ -152,21 +152,21 @@ fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, Pro
     Ok(count)
 }
 
-/// Whether a Falcon is of the later architecture, that of 40B: its first files say so by their `model_type` alone.
+/// True for Falcon's later architecture (40B), which its first files tell by `model_type` alone.
 fn new_decoder(keys: &mut Keys<'_>) -> Result<bool, Problem> {
     let first = keys.object.get("model_type").is_some_and(|name| name == "RefinedWeb");
     Ok(keys.switch("kv_heads", "new_decoder_architecture")?.unwrap_or(first))
 }
 
-/// Compressed queries, keys and values, and the size of a head of queries.
+/// Latent attention, and the size of a query head.
 fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttention, u32)>, Problem> {
-    /// What the classes of DeepSeek-V2 and V3 take where a configuration leaves the width of queries out.
+    /// Default query rank of DeepSeek-V2's and V3's classes.
     const QUERY: u32 = 1536;
     if !family.latent {
         return Ok(None);
     }
     let key_value = keys.needed("latent.key_value", &["kv_lora_rank"])?;
-    // Null is none, and absent is the default of the class: the published files mean it.
+    // Null means none; absent means the class's default, as in the published files.
     let query = if keys.is_null("q_lora_rank") {
         keys.skip(&["q_lora_rank"]);
         keys.report.take("latent.query", "none", keys.inside.to_owned() + "q_lora_rank is null");
@@ -183,14 +183,14 @@ fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttentio
     let plain = keys.needed("head_size without positions", &["qk_nope_head_dim"])?;
     let rotary = keys.needed("latent.rotary", &["qk_rope_head_dim"])?;
     let value_head = keys.needed("latent.value_head", &["v_head_dim"])?;
-    // Each head has its own keys and values, whatever these say.
+    // Each head has its own keys and values, whatever these keys say.
     keys.skip(&["num_key_value_heads", "head_dim", "qk_head_dim"]);
     let why = "the matrices that compress are split as the others are; most frameworks copy them to every rank";
     keys.report.assume("latent", "split over tensor ranks", why);
     Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
 }
 
-/// What chooses the tokens that latent attention looks at.
+/// The indexer, which selects the tokens that latent attention reads.
 fn indexer(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Indexer>, Problem> {
     if !family.indexer {
         return Ok(None);
@@ -217,7 +217,7 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
     const KEY: &str = "tie_word_embeddings";
     match (keys.switch_of_all("tied", KEY)?, family.tied) {
         (Some(tied), _) => Ok(tied),
-        (None, Tied::Said) => Err(keys.error(KEY, "is missing", "add it")),
+        (None, Tied::Sourced) => Err(keys.error(KEY, "is missing", "add it")),
         (None, usual) => {
             keys.assume("tied", usual == Tied::Yes, KEY);
             Ok(usual == Tied::Yes)
@@ -225,12 +225,12 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
     }
 }
 
-/// Ends of the names of classes whose head is no language model's.
+/// Suffixes of classes whose head is not a language model's.
 const OTHER_HEADS: [&str; 5] =
     ["ForSequenceClassification", "ForTokenClassification", "ForRewardModel", "RewardModel", "Model"];
 
-/// Says of a file of an embedder, a scorer or a classifier that its model is counted with the head of a language model. What is
-/// around a decoder may be called a model too (`InternVLChatModel`), whose head is the decoder's.
+/// Notes for an embedder, a scorer or a classifier that its counts assume a language model's head. A wrapper of a
+/// decoder may also be called a model (`InternVLChatModel`); its head is the decoder's.
 pub(super) fn note_head(keys: &mut Keys<'_>) {
     let classes = keys.object.get("architectures").and_then(serde_json::Value::as_array).into_iter().flatten();
     let is_other = |class: &&str| OTHER_HEADS.iter().any(|end| class.ends_with(end)) && !class.ends_with("LMHeadModel");
@@ -241,7 +241,7 @@ pub(super) fn note_head(keys: &mut Keys<'_>) {
     }
 }
 
-/// Rows of the table of learned positions beyond the limit; `None` where positions are computed.
+/// Extra rows of the learned position table beyond the limit; `None` if positions are computed.
 fn learned(keys: &mut Keys<'_>, family: &Family) -> Option<u32> {
     if family.name != "mpt" {
         return family.learned;
@@ -259,7 +259,7 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
         Norms::MoreIf(switch) => Ok(if keys.switch_or("norms of 7", switch, false)? { 7 } else { 4 }),
         Norms::Falcon => {
             let parallel = keys.switch_or("norms of 1", "parallel_attn", true)?;
-            // Falcon-40B has a norm for each half, side by side; Falcon-7B shares one.
+            // Falcon-40B has a norm for each parallel half; Falcon-7B shares one.
             let usual = if new_decoder(keys)? { 2 } else { 1 };
             let said = keys.count("norms", &["num_ln_in_parallel_attn"])?;
             Ok(if parallel { said.unwrap_or(usual) } else { 2 })
@@ -279,13 +279,13 @@ fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
     }
 }
 
-/// Biases: all of the layers, none, or some.
+/// Sets the matrices that have biases: all, none or some.
 fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let rules = &family.biases;
-    let mut given = |field: &str, has: &Has| match has {
-        Has::No => Ok(false),
-        Has::Yes => Ok(true),
-        Has::If(switch, usual) => keys.switch_or(field, switch, *usual),
+    let mut given = |field: &str, has: &Presence| match has {
+        Presence::No => Ok(false),
+        Presence::Yes => Ok(true),
+        Presence::If(switch, usual) => keys.switch_or(field, switch, *usual),
     };
     let biases = Biases {
         qkv: given("biases.qkv", &rules.qkv)?,

@@ -1,4 +1,4 @@
-//! Which layers of a configuration look back no further than a window.
+//! Sliding-window attention in a configuration: its layers and its size.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::family::{Family, WindowRule};
 use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
-/// The window of a model of so many layers.
+/// The window of a model with `layers` layers.
 pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<AttentionWindow>, Problem> {
     let listed = listed(keys, family, layers)?;
     let (size, usual) = match family.window {
@@ -16,7 +16,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         WindowRule::All { usual } => (size(keys, usual)?, Windows::all_but_every(layers, None)),
         WindowRule::AllBut(period, usual) => {
             let key = "sliding_window_pattern";
-            // A list goes before it: EXAONE's files write `LLLG` beside theirs.
+            // A list of layers overrides it: EXAONE's files write `LLLG` beside theirs.
             let said = match listed {
                 Some(_) => None,
                 None => keys.count("layers to each one without window", &[key])?,
@@ -28,7 +28,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         WindowRule::Llama4 => (llama4(keys)?, Windows::all_but_every(layers, Some(4))),
         WindowRule::Gemma4 => (size(keys, Some(512))?, Windows::all_but_every(layers, Some(6))),
         WindowRule::Mimo => {
-            // Other names of the same.
+            // Other names of `sliding_window`.
             keys.skip(&["sliding_window_size", "attention_chunk_size"]);
             (size(keys, None)?, Windows::all_but_every(layers, None))
         }
@@ -39,7 +39,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
     own_heads(keys, family, AttentionWindow { size, chunked, ..window }).map(Some)
 }
 
-/// The window with the heads of its layers, where these have others than the rest.
+/// Adds the heads of layers with a window, if they differ from the others'.
 fn own_heads(keys: &mut Keys<'_>, family: &Family, window: AttentionWindow) -> Result<AttentionWindow, Problem> {
     Ok(match family.window {
         WindowRule::Gemma4 => AttentionWindow {
@@ -58,28 +58,28 @@ fn own_heads(keys: &mut Keys<'_>, family: &Family, window: AttentionWindow) -> R
     })
 }
 
-/// The layers that have a window, as the format says it.
+/// The layers that have a window, in the model format.
 struct Windows {
-    /// With a size that is still to be said.
+    /// The window, still without its size.
     layers: AttentionWindow,
     any: bool,
 }
 
 impl Windows {
-    /// All layers but the last of every so many.
+    /// All layers but the last of every `full_every`.
     fn all_but_every(layers: u32, full_every: Option<u32>) -> Self {
         let full_every = full_every.filter(|every| *every <= layers);
         Self { layers: AttentionWindow { full_every, ..AttentionWindow::default() }, any: full_every != Some(1) }
     }
 
-    /// The first layers.
+    /// The first `count` layers.
     fn first(count: u32, layers: u32) -> Self {
         let layers = Some(count).filter(|count| *count < layers);
         Self { layers: AttentionWindow { layers, ..AttentionWindow::default() }, any: count > 0 }
     }
 }
 
-/// The layers that a list gives a window; what else than attention a layer can be is refused.
+/// The layers to which a list gives a window; layers other than attention are refused.
 fn listed(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<Windows>, Problem> {
     let key = if matches!(family.window, WindowRule::Mimo) { "hybrid_layer_pattern" } else { "layer_types" };
     let Some(types) = keys.list(key)? else { return Ok(None) };
@@ -97,7 +97,7 @@ fn listed(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<Wi
     full.resize(layers as usize, true);
     let place = keys.place(key);
     let with = full.iter().filter(|full| !**full).count() as u32;
-    // The last of every so many, whatever the first layer of all is, or the first of every so many.
+    // Full attention in the last of every n layers, with or without the first of all, or in the first of every n.
     let periods = [(false, false), (true, false), (false, true)].into_iter();
     let periods = periods.flat_map(|(full_first, full_leads)| {
         (2..=layers).map(move |every| AttentionWindow {
@@ -136,9 +136,9 @@ fn size(keys: &mut Keys<'_>, usual: Option<u32>) -> Result<Option<u32>, Problem>
     Ok(said.or(usual))
 }
 
-/// Qwen's window is off unless a switch is on, and then of the layers from a certain one on.
+/// Qwen's window needs a switch, and applies from layer `max_window_layers` on.
 fn qwen(keys: &mut Keys<'_>, layers: u32) -> Result<(Option<u32>, Windows), Problem> {
-    /// The first layer with a window where a configuration does not say it.
+    /// Default first layer with a window.
     const FIRST: u32 = 28;
     if !keys.switch_or("window", "use_sliding_window", false)? {
         keys.skip(&["sliding_window", "max_window_layers"]);
@@ -148,11 +148,11 @@ fn qwen(keys: &mut Keys<'_>, layers: u32) -> Result<(Option<u32>, Windows), Prob
     if first.is_none() {
         keys.assume("layers without window", FIRST, "max_window_layers");
     }
-    // The format's windows are those of the first layers: how many there are is what time and memory follow from.
+    // The format gives the first layers the window: only their number affects time and memory.
     Ok((size(keys, Some(4096))?, Windows::first(layers - first.unwrap_or(FIRST).min(layers), layers)))
 }
 
-/// Llama 4 attends in chunks where positions are rotary, and to everything in each fourth layer.
+/// Llama 4 has chunked attention in layers with rotary positions, full attention in every fourth layer.
 fn llama4(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
     const USUAL: u32 = 8192;
     if keys.is_null("attention_chunk_size") {

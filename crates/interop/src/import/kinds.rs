@@ -1,4 +1,4 @@
-//! Imports files of each kind: hands its reader the options, and the facts of the current scenario, that it takes.
+//! Imports files of each kind: hands its reader the options and the current scenario's facts.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Import<'_> {
     /// Refuses options that the kind does not take.
     pub(super) fn check_options(&self) -> Result<(), ImportError> {
         let spec = self.kind.spec();
-        // For a trace or a message the caller has already made the flags into the current scenario.
+        // For a trace or a message the caller has already applied the flags to the current scenario.
         let takes_fields = self.kind == ForeignKind::Plan;
         let is_known =
             |name: &str| spec.options.iter().any(|option| option.name == name) || takes_fields && field(name).is_some();
@@ -118,7 +118,7 @@ impl Import<'_> {
         Ok(nccl::links(texts, &base, LinkOptions { collective, name: self.option("name") })?)
     }
 
-    /// The default scenario on a cluster.
+    /// The default scenario on another cluster.
     fn default_on(&self, name: &str) -> Result<Scenario, ImportError> {
         let ImportContext { library, open, .. } = self.context;
         let bug = |error: snapshot::OpenError| Problem::bug("default", error.to_string());
@@ -144,7 +144,7 @@ impl Import<'_> {
         Ok(all)
     }
 
-    /// The cells that options give, or else the current scenario: the column, the value and the source of each.
+    /// Cells from options, or else from the current scenario: column, value and source of each.
     fn cells(&self) -> Result<Vec<(String, String, String)>, ImportError> {
         let mut cells = Vec::new();
         for (column, option, kind, why) in [
@@ -181,7 +181,7 @@ impl Import<'_> {
         })
     }
 
-    /// The fields that options give.
+    /// The fields that options set.
     fn wishes(&self) -> Result<PlanWishes, ImportError> {
         let ImportContext { library, open, .. } = self.context;
         let mut wishes = PlanWishes::default();
@@ -209,11 +209,11 @@ fn field(flag: &str) -> Option<Field> {
     Field::all().find(|field| field.spec().flag == flag)
 }
 
-/// The fields that a plan is made for: no file of a launcher states all of them.
+/// The cluster, the stack and the model: no launcher's file states all of them.
 const FACTS: [Field; 3] = [Field::Cluster, Field::Stack, Field::Model];
 
-/// Imports a launcher's plan with the current scenario's facts where the files state none: they are nearer to the truth
-/// than any default. The files are read twice, first to learn which facts they leave open.
+/// Imports a launcher's plan. What the files leave open comes from the current scenario, which is closer to the truth
+/// than any default. The files are read twice, first to learn what they leave open.
 fn over(
     current: &Scenario,
     mut wishes: PlanWishes,
@@ -222,7 +222,7 @@ fn over(
 ) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
     let given: Vec<Field> = wishes.fields.iter().map(|(field, _)| *field).collect();
     let first = read(&wishes).or_else(|problems| {
-        // Most launchers are told on the command line how many devices there are.
+        // Most launchers get the number of devices on the command line.
         if !problems.iter().all(|problem| problem.fix == plans::SAY_DEVICES) {
             return Err(problems);
         }
@@ -230,7 +230,7 @@ fn over(
         read(&wishes)
     })?;
     let is_open = |field: &Field| first.report.assumed.iter().any(|assumed| assumed.field == field.key());
-    // The stack of the default scenario is nobody's choice: what is known of the tool is nearer to the truth.
+    // Nobody chose the default scenario's stack: the stack known for the tool is closer to the truth.
     let unsaid = library.scenario_text("default").ok().and_then(|base| Some(file::parse(&base.text).ok()?.stack));
     let is_known = |field: &Field| *field != Field::Stack || unsaid.as_deref() != Some(&*current.stack.id);
     for field in FACTS.into_iter().filter(is_open).filter(is_known) {
@@ -243,7 +243,7 @@ fn over(
             _ => {}
         }
     }
-    // The current facts may make the plan impossible, like heads that its ranks do not divide: then as first read.
+    // The current facts may make the plan invalid, like heads that ranks do not divide: then keep the first one.
     let mut imported = read(&wishes).unwrap_or(first);
     for taken in &mut imported.report.taken {
         let field = Field::all().find(|field| taken.place == format!("--{field}"));

@@ -1,4 +1,4 @@
-//! A recorded step beside the simulated one: both as traces, summed up in the same way.
+//! Compares a recorded step with the simulated one: both are traces, summed up in the same way.
 
 use serde::Serialize;
 
@@ -12,19 +12,19 @@ use shardscope_report::figures::Table;
 use super::events::{TraceRecording, TracedJob};
 use super::timeline::{StepTimeline, TracedKind};
 
-/// What was recorded, and what is simulated of it.
+/// A recorded step, and its simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceComparison {
-    /// Whose trace it is.
+    /// The job that was traced.
     pub job: TracedJob,
     /// The recorded step.
     pub measured: StepTimeline,
-    /// The step of a scenario, where one is given.
+    /// The simulated step of a scenario, if one is given.
     pub simulated: Option<StepTimeline>,
 }
 
 impl TraceComparison {
-    /// The figures of a recording, and beside them those of a scenario.
+    /// The figures of a recording, and of a scenario if given.
     pub fn new(recording: TraceRecording, scenario: Option<&Scenario>) -> Result<Imported<Self>, Vec<Problem>> {
         let mut report = ImportReport::default();
         let measured = StepTimeline::new(&recording, &mut report);
@@ -76,11 +76,11 @@ fn cells(kind: &TracedKind) -> Vec<String> {
     ]
 }
 
-/// The simulated step, by the trace that `export` writes of it.
+/// The simulated step, read from the trace that `export` writes.
 fn simulated(scenario: &Scenario, job: &TracedJob, report: &mut ImportReport) -> Result<StepTimeline, Vec<Problem>> {
     let traces = RankTrace::all(scenario, &mut Workspace::default())?;
     let stages = traces.len() as u32;
-    // Stages are the outermost ranks, as Megatron-LM and torchtitan number them.
+    // Pipeline stages are the outermost ranks, as in Megatron-LM and torchtitan.
     let stage = match (job.rank, job.world_size) {
         (Some(rank), _) if job.simulated => rank,
         (Some(rank), Some(world)) if world > 0 => (u64::from(rank) * u64::from(stages) / u64::from(world)) as u32,
@@ -94,6 +94,6 @@ fn simulated(scenario: &Scenario, job: &TracedJob, report: &mut ImportReport) ->
     let mut text = Vec::new();
     let read = traces[stage as usize].write(&mut text).and_then(|()| super::read(&text[..]));
     let recording = read.map_err(|error| vec![Problem::bug("trace", error.to_string())])?;
-    // What the simulated trace takes and assumes is known.
+    // The simulated trace needs no report.
     Ok(StepTimeline::new(&recording, &mut ImportReport::default()))
 }

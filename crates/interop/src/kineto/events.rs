@@ -1,4 +1,4 @@
-//! The events of a trace that count, read one by one: steps, and what runs on a device.
+//! Reads the events of a trace that matter, one by one: steps, and work on devices.
 
 use std::fmt;
 use std::io::Read;
@@ -8,47 +8,47 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::work::TracedWork;
 
-/// The most kernels, copies and collectives that are kept: some hundred MiB.
+/// The most kernels, copies and collectives that are kept: about a hundred MiB.
 const MOST_SPANS: usize = 1 << 22;
 
 const MOST_STEPS: usize = 1 << 16;
 
-/// What a trace says.
+/// The content of a trace.
 #[derive(Debug, Clone, Default)]
 pub struct TraceRecording {
-    /// What ran on devices, in the file's order.
+    /// Work on devices, in the file's order.
     pub(super) spans: Vec<DeviceSpan>,
-    /// Beginnings and ends of steps, in the file's order.
+    /// Start and end of each step in picoseconds, in the file's order.
     pub(super) steps: Vec<(u64, u64)>,
-    /// Whose it is.
+    /// The job that was traced.
     pub job: TracedJob,
 }
 
-/// Whose trace it is.
+/// The traced job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TracedJob {
     /// The name of the device.
     pub device: Option<String>,
-    /// Which rank.
+    /// The rank that was traced.
     pub rank: Option<u32>,
-    /// Of how many.
+    /// Number of ranks.
     pub world_size: Option<u32>,
-    /// Whether `export` wrote it, whose ranks are those of a pipeline.
+    /// True if `export` wrote the trace: its ranks are pipeline ranks.
     pub simulated: bool,
 }
 
-/// What ran on a device, in picoseconds.
+/// Work on a device; times are in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DeviceSpan {
     pub start: u64,
     pub end: u64,
     pub work: TracedWork,
     pub device: u16,
-    /// What it put into a collective.
+    /// Bytes that the device puts into a collective.
     pub bytes: u64,
 }
 
-/// A value of an event, which tools write as a number or as a text.
+/// A value of an event, which tools write as a number or a string.
 enum Scalar {
     Number(f64),
     Text(String),
@@ -61,8 +61,8 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// Reads a value in one pass. Lists and objects are skipped as they come: an untagged enum would hold all of a value of
-/// any size before it finds out that it is neither a number nor a text.
+/// Reads a value in one pass and skips lists and objects as they come: an untagged enum would buffer a value of any
+/// size before it rejects it.
 struct ScalarVisitor;
 
 impl<'de> Visitor<'de> for ScalarVisitor {
@@ -160,8 +160,8 @@ impl TraceRecording {
     pub fn read(input: impl Read) -> serde_json::Result<Self> {
         let mut recording = Self::default();
         let mut json = serde_json::Deserializer::from_reader(input);
-        // Event by event, as the text comes: a trace of some GB is never in memory as a whole, and what does not count
-        // is dropped at once.
+        // Streams event by event: a trace of several GB is never in memory as a whole, and events that do not matter
+        // are dropped at once.
         json.deserialize_any(WholeTrace(&mut recording))?;
         json.end()?;
         if recording.spans.is_empty() {
@@ -177,7 +177,7 @@ impl TraceRecording {
         else {
             return Ok(());
         };
-        // Microseconds; beyond what a clock can say they are the last that it can.
+        // Microseconds to picoseconds; times out of range saturate.
         let start = (from.max(0.0) * 1e6).round() as u64;
         let end = start.saturating_add((lasts.max(0.0) * 1e6).round() as u64);
         let name = text(&event.name);
@@ -278,7 +278,7 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 }
 
-/// The name of the first device of the list.
+/// Reads the name of the first device in the list.
 struct Devices<'a>(&'a mut Option<String>);
 
 impl<'de> DeserializeSeed<'de> for Devices<'_> {

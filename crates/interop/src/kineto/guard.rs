@@ -1,21 +1,21 @@
-//! JSON within bounds: how long it is as a whole, how long a text or number in it, how deep. What reads it then needs no
-//! more memory than what it keeps.
+//! Bounds JSON in total length, length of a string or number, and depth, so that its reader needs no more memory than
+//! what it keeps.
 
 use std::io::{self, ErrorKind, Read};
 
-/// The most bytes of a trace, packed or not.
+/// The most bytes of a trace, gzipped or unpacked.
 pub(crate) const MOST_BYTES: u64 = 2 << 30;
 
-/// The longest text or number, as a whole file of events has none.
+/// The longest string or number; no trace has a longer one.
 const MOST_TEXT: u32 = 1 << 20;
 
 const MOST_DEPTH: u32 = 100;
 
-/// What follows JSON while it is read.
+/// A reader that enforces the bounds.
 pub(crate) struct Guard<R> {
     input: R,
     left: u64,
-    /// Bytes since a text or a number began.
+    /// Bytes since the current string or number began.
     text: u32,
     depth: u32,
     quoted: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Guard<R> {
 }
 
 impl<R: Read> Guard<R> {
-    /// Bounds for what an input has.
+    /// Wraps an input.
     pub const fn new(input: R) -> Self {
         Self { input, left: MOST_BYTES, text: 0, depth: 0, quoted: false, escaped: false }
     }

@@ -1,11 +1,11 @@
-//! Times in which something runs: intervals in picoseconds, in order, apart from each other.
+//! Sorted, disjoint intervals of time, in picoseconds.
 
-/// What is in several intervals is in it once.
+/// A union of intervals: overlapping time counts once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
-    /// Those of spans in any order, within a window.
+    /// The union of spans in any order, clipped to a window.
     pub fn within(window: (u64, u64), spans: impl Iterator<Item = (u64, u64)>) -> Self {
         let cut = spans.map(|(start, end)| (start.max(window.0), end.min(window.1)));
         let mut spans: Vec<(u64, u64)> = cut.filter(|(start, end)| start < end).collect();
@@ -20,12 +20,12 @@ impl Intervals {
         Self(joined)
     }
 
-    /// In seconds.
+    /// Total length, in seconds.
     pub fn length(&self) -> f64 {
         self.0.iter().map(|(start, end)| end - start).sum::<u64>() as f64 / 1e12
     }
 
-    /// Seconds that both have.
+    /// Seconds that are in both.
     pub fn common(&self, other: &Self) -> f64 {
         let (mut here, mut there, mut sum) = (0, 0, 0);
         while let (Some((start, end)), Some((from, to))) = (self.0.get(here), other.0.get(there)) {
@@ -39,7 +39,7 @@ impl Intervals {
         sum as f64 / 1e12
     }
 
-    /// Seconds that this has and the other has not.
+    /// Seconds that are in `self` but not in `other`.
     pub fn without(&self, other: &Self) -> f64 {
         (self.length() - self.common(other)).max(0.0)
     }

@@ -1,4 +1,4 @@
-//! The figures of a recorded step: what computes, what communicates, and what of that stands alone.
+//! Figures of a recorded step: compute, communication, and exposed communication.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,44 +10,44 @@ use super::events::{DeviceSpan, TraceRecording};
 use super::intervals::Intervals;
 use super::work::{TracedWork, WorkClass};
 
-/// What a recorded step comes to; but for the step itself, times are of one step, the mean of all.
+/// Figures of a recorded step. Times are means over all steps, except for `step_s`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepTimeline {
-    /// How many steps were recorded.
+    /// Number of recorded steps.
     pub steps: usize,
-    /// Seconds of a step: the median.
+    /// Median time of a step, in seconds.
     pub step_s: f64,
     /// Seconds in which kernels compute.
     pub compute_s: f64,
     /// Seconds in which collectives or transfers between devices run.
     pub communication_s: f64,
-    /// Those of them in which nothing computes.
+    /// Seconds of communication in which nothing computes.
     pub exposed_communication_s: f64,
     /// Seconds in which copies run.
     pub copies_s: f64,
     /// Seconds in which the device does nothing.
     pub idle_s: f64,
-    /// Each kind of kernels and collectives.
+    /// Figures of each kind of kernel and collective.
     pub kinds: Vec<TracedKind>,
 }
 
-/// Kernels of one kind, of one step.
+/// Kernels of one kind, per step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedKind {
-    /// What they do.
+    /// The kind of work.
     pub work: TracedWork,
-    /// How many of a step.
+    /// Number per step.
     pub count: f64,
-    /// Seconds in which any runs.
+    /// Seconds in which at least one runs.
     pub time_s: f64,
-    /// Of collectives and copies, those of them in which nothing computes.
+    /// Seconds of these in which nothing computes; 0 for compute kernels.
     pub exposed_s: f64,
     /// Bytes that the device puts into collectives.
     pub bytes: f64,
 }
 
 impl StepTimeline {
-    /// The figures of a recording, of the device that does the most; what else it holds is reported.
+    /// Figures of the device with the most kernels; other devices are reported as ignored.
     pub fn new(recording: &TraceRecording, report: &mut ImportReport) -> Self {
         let mut devices: BTreeMap<u16, usize> = BTreeMap::new();
         recording.spans.iter().for_each(|span| *devices.entry(span.device).or_default() += 1);
@@ -59,7 +59,7 @@ impl StepTimeline {
         let spans: Vec<DeviceSpan> = recording.spans.iter().filter(|span| span.device == device).copied().collect();
         let steps = steps(recording, &spans, report);
         let lengths = steps.iter().map(|(start, end)| (end - start) as f64 / 1e12).collect();
-        // From the first to the last: what a step launches may run after its own end.
+        // From the first step to the last: a step's kernels may run after the step's own end.
         let window = (steps[0].0, steps[steps.len() - 1].1);
         let timeline = Self { steps: steps.len(), step_s: median(lengths), ..Self::of_window(window, &spans) };
         let each = 1.0 / timeline.steps as f64;
@@ -81,7 +81,7 @@ impl StepTimeline {
         }
     }
 
-    /// The sums over a window.
+    /// Sums over a window of time.
     fn of_window(window: (u64, u64), spans: &[DeviceSpan]) -> Self {
         let times = |wanted: &dyn Fn(&DeviceSpan) -> bool| {
             Intervals::within(window, spans.iter().filter(|span| wanted(span)).map(|span| (span.start, span.end)))
@@ -112,7 +112,7 @@ impl StepTimeline {
     }
 }
 
-/// The steps in which a device does anything, one after the other; a whole trace that marks none is one step.
+/// Steps in which the device runs anything, without overlaps; a trace that marks no steps is one step.
 fn steps(recording: &TraceRecording, spans: &[DeviceSpan], report: &mut ImportReport) -> Vec<(u64, u64)> {
     let mut starts: Vec<u64> = spans.iter().map(|span| span.start).collect();
     starts.sort_unstable();
@@ -121,11 +121,11 @@ fn steps(recording: &TraceRecording, spans: &[DeviceSpan], report: &mut ImportRe
         starts.get(first).is_some_and(|at| at < end)
     };
     let mut all = recording.steps.clone();
-    // Of those that begin together the longest holds the others.
+    // Of steps that begin together, the longest comes first: it contains the others.
     all.sort_unstable_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)));
     let mut steps: Vec<(u64, u64)> = Vec::new();
     for step in all.iter().filter(|step| is_used(step)) {
-        // A step may be marked again within itself, by another thread.
+        // Another thread may mark a step again within itself.
         if steps.last().is_none_or(|last| step.0 >= last.1) {
             steps.push(*step);
         }

@@ -1,8 +1,8 @@
-//! What a kernel does, by its name: the kinds in which a timeline is summed up.
+//! Classifies kernels by name into the kinds of work that a timeline sums up.
 
 use serde::Serialize;
 
-/// What a kernel, a copy or a collective is for.
+/// The kind of work of a kernel, a copy or a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TracedWork {
@@ -10,37 +10,37 @@ pub enum TracedWork {
     Forward,
     /// Backward passes of a simulated step.
     Backward,
-    /// Products of matrices, and convolutions.
+    /// Matrix products and convolutions.
     Products,
     /// Fused attention.
     Attention,
     /// Norms, softmax and sums.
     Norms,
-    /// Element by element: activations, casts, layouts.
+    /// Elementwise work: activations, casts, layouts.
     Elementwise,
     /// The optimizer's update.
     Optimizer,
-    /// Kernels of other names.
+    /// Kernels with other names.
     OtherKernels,
-    /// Shards to the whole.
+    /// Shards are gathered to the whole.
     AllGather,
-    /// Sums to shards.
+    /// Sums are scattered as shards.
     ReduceScatter,
-    /// Sums to everyone.
+    /// Sums go to every rank.
     AllReduce,
-    /// Parts to each other.
+    /// Every rank sends a part to every other.
     AllToAll,
-    /// From one device to another.
+    /// One device sends to another.
     SendRecv,
-    /// From one to all.
+    /// One rank sends to all.
     Broadcast,
-    /// Collectives of other names.
+    /// Collectives with other names.
     OtherCollectives,
     /// Copies, on the device or to the host.
     Copies,
 }
 
-/// What a figure of a step counts together.
+/// A class of work that one figure of a step sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkClass {
     /// Kernels of the model and of the optimizer.
@@ -51,8 +51,8 @@ pub(crate) enum WorkClass {
     Copies,
 }
 
-/// Words of names, the first that is in a name decides. Names of kernels say how they are made (`cutlass`, `Cijk` of
-/// Tensile, `xmma`) rather than what for.
+/// Parts of kernel names; the first that matches decides. Names often tell how a kernel is made (`cutlass`, Tensile's
+/// `Cijk`, `xmma`), not what it is for.
 const KERNELS: [(TracedWork, &[&str]); 5] = [
     (TracedWork::Attention, &["flash", "fmha", "attention", "attn"]),
     (TracedWork::Products, &["gemm", "cutlass", "cublas", "xmma", "cijk", "wgrad", "dgrad", "conv", "matmul", "gemv"]),
@@ -71,7 +71,7 @@ const COLLECTIVES: [(TracedWork, &[&str]); 6] = [
 ];
 
 impl TracedWork {
-    /// What a kernel does. A collective's own name says more than its kernel's: all-to-alls are sends and receives.
+    /// A kernel's kind of work. The collective's name says more than the kernel's: all-to-alls run as sends and receives.
     pub(crate) fn of_kernel(name: &str, collective: Option<&str>) -> Self {
         let name = name.to_lowercase();
         if name.starts_with("nccl") || name.starts_with("rccl") || collective.is_some() {
@@ -80,7 +80,7 @@ impl TracedWork {
             return found.unwrap_or(Self::OtherCollectives);
         }
         match name.split(' ').next() {
-            // What `export` writes.
+            // Names that `export` writes.
             Some("forward") => Self::Forward,
             Some("backward") => Self::Backward,
             _ if name.starts_with("memcpy") || name.starts_with("memset") => Self::Copies,
@@ -88,7 +88,7 @@ impl TracedWork {
         }
     }
 
-    /// With what it is counted.
+    /// The class under which this work is counted.
     pub(super) fn class(self) -> WorkClass {
         match self {
             Self::Copies => WorkClass::Copies,
@@ -99,12 +99,12 @@ impl TracedWork {
         }
     }
 
-    /// Whether it can run without compute beside it, which a step then waits for.
+    /// True if a step waits for this work when nothing computes beside it.
     pub(crate) fn is_exposed(self) -> bool {
         self.class() != WorkClass::Compute
     }
 
-    /// What a table calls it.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward passes",

@@ -1,7 +1,6 @@
-//! What a level reaches, fitted so that the cost model's own collectives take as long as the benchmark's.
+//! Fits a level so that the cost model's collectives take as long as the benchmark's.
 //!
-//! The law is asked, never copied: [`Rates`] says what a collective takes on a level that reaches so much. Not for reading
-//! logs.
+//! The cost model ([`Rates`]) is evaluated, never copied. Does not read logs.
 
 use std::sync::Arc;
 
@@ -13,19 +12,19 @@ use shardscope_engine::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::run::{BenchmarkRow, RankSpread, TimedCollective};
 
-/// Up to this size a collective takes as long as an empty one.
+/// Up to this size, in bytes, a collective takes as long as an empty one.
 const SMALL: f64 = 65536.0;
 
-/// From this size on a collective takes as long as its bytes: 256 MiB, less what does not divide among the ranks.
+/// From this size on, in bytes, bandwidth sets the time: 256 MiB, less what does not divide among the ranks.
 const LARGE: f64 = 268_000_000.0;
 
-/// Where no size is that large, the largest may serve from here on.
+/// If no size is that large, the largest counts from here on.
 const LARGE_ENOUGH: f64 = 1_048_576.0;
 
-/// Rounds of fitting rate and ramp, each with the other one held.
+/// Rounds that fit rate and ramp in turn, the other one held.
 const ROUNDS: usize = 6;
 
-/// What a collective takes on a machine, as `eval` has it.
+/// The time of a collective on a machine, as `eval` computes it.
 pub(crate) struct CollectiveLaw {
     scenario: Scenario,
     group: Group,
@@ -33,31 +32,31 @@ pub(crate) struct CollectiveLaw {
     all_reduce: bool,
 }
 
-/// What was fitted of a level, and what it rests on.
+/// The fit of a level, and the sizes behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FittedLevel {
-    /// The figures; their source is still blank.
+    /// The fitted figures; their source is set later.
     pub measured: MeasuredLevel,
-    /// Whether a size was small enough to show the latency.
+    /// True if a size was small enough to show the latency.
     pub latency_seen: bool,
-    /// Least and most size behind the rate.
+    /// Smallest and largest size behind the rate.
     pub rate_sizes: (f64, f64),
-    /// Least and most size behind the latency.
+    /// Smallest and largest size behind the latency.
     pub latency_sizes: (f64, f64),
-    /// Size that reaches half of the rate.
+    /// The smallest size that reaches half of the rate.
     pub half_rate: Option<f64>,
-    /// How far off the law is on the mean of all sizes, and at most.
+    /// Relative error over all sizes: mean, and maximum.
     pub residual: (f64, f64),
-    /// The size at which it is that far off.
+    /// The size with the maximum error.
     pub worst: f64,
-    /// What an empty collective takes beside the hops of this level.
+    /// Time of an empty collective, less the hops of this level.
     pub launch: Seconds,
-    /// Hops of this level.
+    /// Number of hops on this level.
     pub hops: f64,
 }
 
 impl CollectiveLaw {
-    /// Of ranks that lie so on a machine, whose inner levels may be measured already; `None` if they do not fit.
+    /// For ranks spread like this; inner levels may be measured already. `None` if they do not fit the machine.
     pub fn new(scenario: &Scenario, spread: RankSpread, collective: TimedCollective) -> Option<Self> {
         let node = scenario.cluster.devices_per_node();
         let each = spread.per_host();
@@ -68,19 +67,18 @@ impl CollectiveLaw {
         // Two ranks on each host of eight devices are every fourth device.
         let group = Group::new(if apart { node / each } else { 1 }, spread.ranks);
         let rates = Rates::new(scenario, &Factors::default());
-        // The outermost level that the ranks cross is the one that is measured: those inside it are as they were fitted
-        // before.
+        // The measured level is the outermost that the ranks cross; inner levels keep their earlier fit.
         let level = rates.network.ring(group).iter().rposition(|span| span.edges > 0)?;
         let all_reduce = collective == TimedCollective::AllReduce;
         Some(Self { scenario: scenario.clone(), group, level, all_reduce })
     }
 
-    /// The outermost level that the ranks cross, to which their times are put down.
+    /// The outermost level that the ranks cross, which is fitted.
     pub const fn level(&self) -> usize {
         self.level
     }
 
-    /// The machine with what was measured of the level.
+    /// The scenario with this level as measured.
     pub fn with(&self, measured: MeasuredLevel) -> Scenario {
         let mut scenario = self.scenario.clone();
         let cluster = Arc::make_mut(&mut scenario.cluster);
@@ -90,7 +88,7 @@ impl CollectiveLaw {
         scenario
     }
 
-    /// What a collective of so many bytes takes on it.
+    /// Time of a collective of `bytes` on a level as measured.
     pub fn seconds(&self, measured: MeasuredLevel, bytes: f64) -> Seconds {
         self.on(&self.with(measured), bytes)
     }
@@ -110,18 +108,18 @@ impl CollectiveLaw {
         self.seconds(MeasuredLevel { bandwidth, latency, ramp, source: String::new() }, bytes).get()
     }
 
-    /// What one hop takes by the cluster's own figures and the calibration's factor.
+    /// Latency of one hop, from the cluster's figures and the calibration's factor.
     fn stated_latency(&self) -> f64 {
         let rates = Rates::new(&self.scenario, &Factors::default());
         rates.network.ring(self.group)[self.level].latency.get()
     }
 
-    /// Bytes that pass a device in one of the collective's passes.
+    /// Bytes that cross a device's link in one pass of the collective.
     fn passing(&self, bytes: f64) -> f64 {
         bytes * f64::from(self.group.size - 1) / f64::from(self.group.size)
     }
 
-    /// Fits a level to rows, or says what they lack.
+    /// Fits a level to rows; the error says what they lack.
     pub fn fit(&self, rows: &[BenchmarkRow]) -> Result<FittedLevel, &'static str> {
         let rows: Vec<BenchmarkRow> = rows.iter().copied().filter(|row| row.size > 0.0 && row.micros > 0.0).collect();
         let most = rows.iter().map(|row| row.size).fold(0.0, f64::max);
@@ -130,7 +128,7 @@ impl CollectiveLaw {
         }
         let small: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.size <= SMALL).collect();
         let large: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.size >= LARGE.min(most / 4.0)).collect();
-        // An empty collective: `launch + hops x latency`.
+        // An empty collective takes `launch + hops x latency`.
         let launch = self.probe(1e30, 0.0, None, 4.0);
         let hops = self.probe(1e30, 1.0, None, 4.0) - launch;
         let latency = if small.is_empty() {
@@ -139,16 +137,15 @@ impl CollectiveLaw {
             ((median(small.iter().map(|row| row.micros / 1e6)) - launch) / hops).max(0.0)
         };
         let empty = launch + hops * latency;
-        // A byte takes `share / rate`: so much of each passes the level.
-        // A level so slow that nothing else counts tells how much of each byte passes it: at 1 kB/s the rest of a
-        // collective is lost behind it.
+        // A byte takes `share / rate`: `share` of it crosses the level. At 1 kB/s this level alone sets the time, which
+        // gives `share`.
         let share = (self.probe(1e3, latency, None, most) - empty) * 1e3 / most;
         let passes = if self.all_reduce { 2.0 } else { 1.0 };
         let (mut rate, mut ramp) = (0.0, None);
-        // The ramp takes some of the large sizes' time too, so each is fitted with the other one held.
+        // The ramp also slows large sizes, so each is fitted with the other one held.
         for _ in 0..ROUNDS {
             let extra = |row: &BenchmarkRow| passes * ramp.map_or(0.0, |ramp| self.ramped(ramp, row));
-            // Of a row whose time the rest explains already, hardly any is left for the bytes.
+            // At least a tenth of a row's time is left for the bytes, even if the rest explains it all.
             let left = |row: &BenchmarkRow| (row.micros / 1e6 - empty - extra(row)).max(row.micros / 1e7);
             rate = median(large.iter().map(|row| share * row.size / left(row)));
             ramp = self.ramp(&rows, |row| (row.micros / 1e6 - empty - share * row.size / rate) / passes);
@@ -168,7 +165,7 @@ impl CollectiveLaw {
         let mean = errors.iter().map(|(off, _)| off).sum::<f64>() / errors.len() as f64;
         let (worst, at) = errors.iter().copied().fold((0.0, 0.0), |most, one| if one.0 > most.0 { one } else { most });
         let full = rows.iter().map(|row| row.size / row.micros).fold(0.0, f64::max);
-        // Algorithm bandwidth: size over time, whatever passes a link.
+        // Algorithm bandwidth is size over time, whatever crosses a link.
         let half = rows.iter().filter(|row| row.size / row.micros >= full / 2.0).map(|row| row.size);
         Ok(FittedLevel {
             measured,
@@ -187,16 +184,15 @@ impl CollectiveLaw {
         ramp.of(Bytes::new(self.passing(row.size))).get()
     }
 
-    /// The ramp that explains best what is `left` of the sizes between small and large ones: least squares of the
-    /// relative error, at the best of 25 sizes from 16 KiB to 64 MiB. A larger one could not be told from a lower rate.
+    /// The ramp that best explains the time `left` of middle sizes: least squares of the relative error, at the best of
+    /// 25 sizes from 16 KiB to 64 MiB. A larger one could not be told from a lower rate.
     fn ramp(&self, rows: &[BenchmarkRow], left: impl Fn(&BenchmarkRow) -> f64) -> Option<Ramp> {
         let between: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.size > SMALL && row.size < LARGE).collect();
         if between.len() < 3 {
             return None;
         }
-        // Where the ramp's half lies is tried in steps of half an octave, 16 KiB to 64 MiB; for each the height follows
-        // by least squares, since time is linear in it. Errors are relative: a second at 8 GiB is no worse than a tenth
-        // of a microsecond at 8 B.
+        // Tries the ramp's half in steps of half an octave; least squares give the height, since time is linear in it.
+        // Errors are relative: a second at 8 GiB is no worse than a tenth of a microsecond at 8 B.
         let halves = (0..=24).map(|step| 16384.0 * libm::exp2(f64::from(step) / 2.0));
         let fitted = halves.map(|half| {
             let unit = Ramp { time: Seconds::new(1.0), half: Bytes::new(half) };
@@ -227,7 +223,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Four digits: more would pretend.
+/// Rounds to four digits: more would be false precision.
 fn rounded(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 0.0;

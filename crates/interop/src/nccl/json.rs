@@ -1,4 +1,4 @@
-//! The JSON that the programs write with `-J` since 2.17.
+//! JSON that nccl-tests write with `-J` since 2.17.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ struct Document {
     results: TimedSizes,
 }
 
-/// The program; of its arguments no other is held.
+/// The program's name; later arguments are skipped.
 #[derive(Default)]
 struct FirstArgument(Option<String>);
 
@@ -40,7 +40,7 @@ impl<'de> Visitor<'de> for FirstArgument {
     }
 }
 
-/// The sizes that were timed; those without a time are dropped as they come.
+/// The timed sizes; sizes without a time are skipped while reading.
 #[derive(Default)]
 struct TimedSizes {
     rows: Vec<BenchmarkRow>,
@@ -85,7 +85,7 @@ const fn one() -> u32 {
     1
 }
 
-/// The first rank of a process: of several, the others are not listed.
+/// The first rank of a process; its other ranks are not listed.
 #[derive(Deserialize)]
 struct Process {
     rank: u32,
@@ -115,7 +115,7 @@ struct Body {
 }
 
 impl SizeResult {
-    /// What one size took, and whether results were wrong.
+    /// The time of one size, and true if results were wrong.
     fn timed(self) -> Option<(BenchmarkRow, bool)> {
         let Self { size, redop, out_of_place, in_place } = self;
         let body = out_of_place?;
@@ -140,18 +140,18 @@ impl Body {
     }
 }
 
-/// The most ranks of a process that are listed out, and of a run.
+/// The most ranks that are listed of a process, and of a run.
 const MOST_OF_A_PROCESS: u32 = 64;
 const MOST_RANKS: usize = 1 << 18;
 
-/// The runs of a file, if it is that JSON.
+/// The runs of a file; `None` if it is not this JSON.
 pub fn runs(file: &str, text: &str) -> Option<Vec<BenchmarkRun>> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if !text.starts_with('{') {
         return None;
     }
-    // Several documents may stand one after the other, runs or not; one that was cut short ends the file. Each is passed
-    // over first, and read only for what a run has: nothing else of it is ever held.
+    // Documents may follow each other, runs or not; a truncated one ends the file. Each is skipped first, and then read
+    // for a run's fields alone: nothing else of it is held.
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let mut found = Vec::new();
     let mut start = 0;

@@ -1,28 +1,28 @@
-//! One run of a benchmark: which collective, over which ranks, and what each size took. Not for how it is written down.
+//! One run of a benchmark: its collective, its ranks, and the time of each size. Knows no log format.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a benchmark times.
+/// The collective that a benchmark times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimedCollective {
-    /// Every rank's part to all.
+    /// Every rank gets all parts.
     AllGather,
-    /// The sum of all, a part to each rank.
+    /// Each rank gets a part of the sum.
     ReduceScatter,
-    /// The sum of all to all.
+    /// Every rank gets the whole sum.
     AllReduce,
-    /// Each rank's own part to each other rank.
+    /// Each rank sends a different part to each other rank.
     AllToAll,
-    /// One rank to the next.
+    /// Each rank sends to the next.
     SendReceive,
-    /// Whatever else the programs time: of one root, or of a pattern of its own.
+    /// Any other: collectives with a root, or other patterns.
     Other,
 }
 
-/// The programs of nccl-tests and rccl-tests, and what each times.
+/// The programs of nccl-tests and rccl-tests, with their collective.
 const PROGRAMS: [(&str, TimedCollective); 12] = [
     ("all_reduce_perf", TimedCollective::AllReduce),
     ("all_gather_perf", TimedCollective::AllGather),
@@ -39,7 +39,7 @@ const PROGRAMS: [(&str, TimedCollective); 12] = [
 ];
 
 impl TimedCollective {
-    /// What the program times whose name stands last in a line.
+    /// The collective of the last program named in a line.
     pub(crate) fn named_in(line: &str) -> Option<Self> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let names = line.split(|c| !word(c)).filter(|name| name.ends_with("_perf"));
@@ -49,7 +49,7 @@ impl TimedCollective {
             .map(|(_, collective)| *collective)
     }
 
-    /// Its name in sentences.
+    /// The name in sentences.
     pub const fn word(self) -> &'static str {
         match self {
             Self::AllGather => "all-gather",
@@ -61,8 +61,8 @@ impl TimedCollective {
         }
     }
 
-    /// Bus bandwidth over algorithm bandwidth for so many ranks: what passes a link over what is gathered or reduced
-    /// (nccl-tests, `doc/PERFORMANCE.md`).
+    /// Bus bandwidth over algorithm bandwidth: bytes that cross a link over bytes gathered or reduced (nccl-tests,
+    /// `doc/PERFORMANCE.md`).
     pub(crate) fn bus_factor(self, ranks: u32) -> f64 {
         let others = f64::from(ranks.saturating_sub(1)) / f64::from(ranks.max(1));
         match self {
@@ -73,73 +73,73 @@ impl TimedCollective {
     }
 }
 
-/// What one size took, out of place.
+/// Time of one size, out of place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BenchmarkRow {
-    /// Its line in the file; 0 where a file has none.
+    /// Line in the file; 0 if the format has no lines.
     pub line: usize,
-    /// The whole buffer, in bytes.
+    /// Size of the whole buffer, in bytes.
     pub size: f64,
     /// Microseconds of one collective.
     pub micros: f64,
     /// Size over time, in GB/s.
     pub algorithm: f64,
-    /// What passes a link, in GB/s.
+    /// Bus bandwidth, in GB/s.
     pub bus: f64,
-    /// The word of the reduction, where the row has one.
+    /// True if the row names a reduction; `None` if it has no such column.
     pub reduces: Option<bool>,
-    /// Whether both results were compared, or the one out of place alone.
+    /// Whether results were checked, out of place and in place.
     pub checked: [bool; 2],
 }
 
 /// A rank that the head of a run lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedRank {
-    /// Its place among all ranks, from 0.
+    /// Rank number, from 0.
     pub rank: u32,
-    /// The group of ranks that run a collective of their own; 0 where there is one alone.
+    /// Group of ranks that runs its own collective; 0 if there is one group.
     pub group: u32,
-    /// The host that it runs on.
+    /// The rank's host.
     pub host: String,
-    /// The device's name, where it is given.
+    /// The device's name, if given.
     pub device: String,
 }
 
 /// One run: a head, if it was kept, and rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct BenchmarkRun {
-    /// The file that it stands in.
+    /// The log file.
     pub file: String,
-    /// What it times, where a line says so.
+    /// The collective, if a line names it.
     pub named: Option<TimedCollective>,
-    /// The ranks that its head lists.
+    /// Ranks listed in the head.
     pub listed: Vec<ListedRank>,
-    /// What each size took.
+    /// Times of all sizes.
     pub rows: Vec<BenchmarkRow>,
     /// The first line with wrong results.
     pub wrong: Option<usize>,
-    /// Its first line.
+    /// First line of the run.
     pub line: usize,
 }
 
-/// How the ranks of one collective lie on hosts.
+/// The spread of one collective's ranks over hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct RankSpread {
     /// Ranks of the whole run.
     pub ranks: u32,
-    /// Hosts that they lie on.
+    /// Number of hosts.
     pub hosts: u32,
 }
 
 impl RankSpread {
-    /// Ranks of one host.
+    /// Ranks per host.
     pub(crate) const fn per_host(self) -> u32 {
         self.ranks / self.hosts
     }
 }
 
 impl BenchmarkRun {
-    /// Where it stands, for people.
+    /// File and lines, for people.
     pub fn place(&self) -> String {
         let lines = self.rows.iter().map(|row| row.line).filter(|line| *line > 0);
         match (lines.clone().min(), lines.max()) {
@@ -149,9 +149,9 @@ impl BenchmarkRun {
         }
     }
 
-    /// Bus bandwidth over algorithm bandwidth: least and most that the rounded figures of its rows allow.
+    /// Bus bandwidth over algorithm bandwidth: the bounds that the rows' rounded figures allow.
     pub fn ratio(&self) -> Option<(f64, f64)> {
-        // Both have at least three digits, rounded in the last of two places.
+        // Rates of at least 1.00 have three digits, rounded at the second decimal.
         let exact = self.rows.iter().filter(|row| row.algorithm >= 1.0 && row.bus > 0.0);
         let bounds = exact.map(|row| {
             let half = |rate: f64| if rate >= 1000.0 { 0.5 } else { 0.005 };
@@ -161,11 +161,11 @@ impl BenchmarkRun {
         bounds.reduce(|all, one| (all.0.max(one.0), all.1.min(one.1))).filter(|(least, most)| least <= most)
     }
 
-    /// How many ranks and hosts its head lists, or why that cannot be told.
+    /// Ranks and hosts that the head lists, or why they cannot be told.
     pub fn spread(&self) -> Result<Option<RankSpread>, String> {
         let Some(group) = self.listed.first().map(|rank| rank.group) else { return Ok(None) };
         let whole = self.listed.iter().all(|rank| rank.group == group);
-        // Groups run side by side and alike: the first stands for all.
+        // Groups run side by side and are alike: the first stands for all.
         let here: Vec<&ListedRank> = self.listed.iter().filter(|rank| rank.group == group).collect();
         let mut hosts: Vec<(&str, u32, u32, u32)> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -179,7 +179,7 @@ impl BenchmarkRun {
             }
         }
         let listed = here.len() as u32;
-        // A long list is cut by the program itself; ranks are numbered from 0.
+        // The program itself cuts a long list; ranks count from 0.
         let most = here.iter().map(|rank| rank.rank).max().unwrap_or(0).saturating_add(1);
         let ranks = if whole { most.max(listed) } else { listed };
         let each = if ranks == listed {
@@ -198,7 +198,7 @@ impl BenchmarkRun {
         Ok(Some(RankSpread { ranks, hosts: ranks / each }))
     }
 
-    /// What it times: by the program's name, or else as far as its columns and its ratio of bandwidths tell.
+    /// The collective: by the program's name, else as far as columns and the ratio of bandwidths tell.
     pub fn collective(&self, said: Option<TimedCollective>) -> Option<TimedCollective> {
         if self.named.is_some() {
             return self.named;
@@ -216,25 +216,25 @@ impl BenchmarkRun {
         let checked = |wanted: [bool; 2]| self.rows.iter().any(|row| row.checked == wanted);
         match self.rows.first()?.reduces {
             Some(true) => Some(TimedCollective::ReduceScatter),
-            // Without a column of the reduction: before 2.11, where all-gathers alone have none and no root.
+            // No column for the reduction: before 2.11, where only all-gathers lack it and a root.
             None => Some(TimedCollective::AllGather),
-            // In place an all-to-all is never compared, an all-gather is.
+            // Only an all-gather is checked in place, an all-to-all never.
             Some(false) if checked([true, false]) => Some(TimedCollective::AllToAll),
             Some(false) if checked([true, true]) => Some(TimedCollective::AllGather),
             Some(false) => None,
         }
     }
 
-    /// Ranks that follow from the ratio of bandwidths alone: 1.875 is an all-reduce of 16.
+    /// Ranks from the ratio of bandwidths alone: 1.875 is an all-reduce of 16.
     pub(crate) fn ranks_of_ratio(&self, collective: TimedCollective) -> Option<u32> {
         let (least, most) = self.ratio()?;
-        // 1.875 = 2 x 15 / 16; of many ranks the factors lie closer than figures of two places tell.
+        // 1.875 = 2 x 15 / 16; with many ranks the factors are closer than figures of two decimals can tell.
         let fits = |ranks: &u32| (least..=most).contains(&collective.bus_factor(*ranks));
         let mut fitting = (2..=4096).filter(fits);
         fitting.next().filter(|_| fitting.next().is_none())
     }
 
-    /// Its largest row.
+    /// The row of the largest size.
     pub fn largest(&self) -> Option<&BenchmarkRow> {
         self.rows.iter().max_by(|one, other| one.size.total_cmp(&other.size))
     }

@@ -1,26 +1,26 @@
-//! Logs as the programs print them, of every version, behind the prefixes that launchers put before lines.
+//! Logs as nccl-tests and rccl-tests of every version print them, with or without a launcher's line prefix.
 
 use crate::runs::plain;
 
 use super::run::{BenchmarkRow, BenchmarkRun, ListedRank, TimedCollective};
 
-/// The types of elements that rows name.
+/// Element types that rows name.
 const TYPES: [&str; 20] = [
     "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "fp16", "float16", "float", "double",
     "bfloat16", "bf16", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "float8",
 ];
 
-/// Columns of a row behind its type: where the time stands, and whether there is a reduction.
+/// Columns of a row after its type: position of the time, and whether there is a reduction.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     time: usize,
     reduces: bool,
-    /// Where wrong elements are counted, out of place and in place; older programs write the largest difference, which
-    /// rounding makes.
+    /// Positions of the counts of wrong elements, out of place and in place. Older programs write the largest
+    /// difference instead, which rounding causes.
     wrong: [Option<usize>; 2],
 }
 
-/// All runs of a log, those without rows too.
+/// All runs of a log, including those without rows.
 pub fn runs(file: &str, text: &str) -> Vec<BenchmarkRun> {
     let mut reader = LogReader { file, done: Vec::new(), run: None, program: None, columns: None };
     for (at, line) in text.lines().enumerate() {
@@ -34,7 +34,7 @@ struct LogReader<'a> {
     file: &'a str,
     done: Vec<BenchmarkRun>,
     run: Option<BenchmarkRun>,
-    /// The program that the last command line names, for the next run that names none.
+    /// The program in the last command line, for the next run that names none.
     program: Option<TimedCollective>,
     columns: Option<Columns>,
 }
@@ -53,7 +53,7 @@ impl LogReader<'_> {
             }
             return;
         }
-        // What is no row and no comment may be the command that starts the next run.
+        // A line that is neither a row nor a comment may be the command of the next run.
         let Some((_, comment)) = line.split_once('#') else {
             if let Some(collective) = TimedCollective::named_in(line).filter(|_| !line.contains("NCCL INFO")) {
                 self.program = Some(collective);
@@ -87,7 +87,7 @@ impl LogReader<'_> {
         }
     }
 
-    /// Another run from here on, if the one before it has what each has once.
+    /// Starts another run if the current one already has what each run has once.
     fn begin(&mut self, number: usize, full: impl Fn(&BenchmarkRun) -> bool) {
         if self.run.as_ref().is_some_and(full) {
             self.close();
@@ -111,12 +111,12 @@ impl LogReader<'_> {
         }
     }
 
-    /// `0 Group 0 Pid 7 on HOST device 0 [0000:1b:00] NVIDIA H100`; older ones have no group, and RCCL's no name.
+    /// `0 Group 0 Pid 7 on HOST device 0 [0000:1b:00] NVIDIA H100`; older logs have no group, and RCCL's no name.
     fn list(&mut self, words: &[&str]) {
         let after = |word: &str| words.iter().position(|other| *other == word).and_then(|at| words.get(at + 1));
         let number = |word: Option<&&str>| word.and_then(|word| word.parse().ok());
         let (Some(rank), Some(host)) = (number(words.first()), after("on")) else { return };
-        // A bus may be written apart: `[0x00]`, `[0000:1b:00]`, `[ 0]`.
+        // The bus id may contain a blank: `[0x00]`, `[0000:1b:00]`, `[ 0]`.
         let device = words.iter().position(|word| word.ends_with(']')).map(|at| words[at + 1..].join(" "));
         let rank = ListedRank {
             rank,
@@ -129,7 +129,7 @@ impl LogReader<'_> {
         }
     }
 
-    /// A row of sizes and times behind any prefix; `Err` where results were wrong.
+    /// A row of sizes and times after any prefix; `Err` if results were wrong.
     fn row(&self, number: usize, line: &str) -> Option<Result<BenchmarkRow, ()>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = words.iter().position(|word| TYPES.contains(word)).filter(|at| *at >= 2)?;
@@ -149,7 +149,7 @@ impl LogReader<'_> {
         if columns.wrong.into_iter().flatten().any(|at| count_at(at).is_some_and(|count| count >= 1.0)) {
             return Some(Err(()));
         }
-        // Of a time in two digits (`1.2e+07`) the bandwidth says more.
+        // If the time has only two digits (`1.2e+07`), the bandwidth is more precise.
         let rounded = rest.get(columns.time).is_some_and(|word| word.contains('e')) && algorithm > 0.0;
         let micros = if rounded { size as f64 / algorithm / 1e3 } else { micros };
         let reduces = columns.reduces.then(|| rest.first().is_some_and(|word| *word != "none"));
@@ -158,12 +158,12 @@ impl LogReader<'_> {
     }
 }
 
-/// Where the time stands in a row whose head was lost: behind reduction and root, the reduction alone, or neither.
+/// Position of the time in a row without a head: after reduction and root, the reduction alone, or neither.
 fn guessed(rest: &[&str]) -> Columns {
     let is_word = rest.first().is_some_and(|word| word.parse::<f64>().is_err());
     let is_root = rest.get(1).is_some_and(|word| word.parse::<i64>().is_ok() && !word.contains('.'));
     let time = if is_word { 1 + usize::from(is_root) } else { 0 };
-    // Further columns of `-I` stand in between.
+    // Further columns of `-I` may lie between.
     let in_place = Some(time + 7).filter(|last| rest.len() == last + 1);
     Columns { time, reduces: is_word, wrong: [Some(time + 3), in_place] }
 }

@@ -1,10 +1,10 @@
-//! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
+//! Accelerate's YAML: FSDP1 and FSDP2, the device mesh, and DeepSpeed inside it or in a file beside it.
 
 use shardscope_engine::plan::{Extent, Offload, Plan, Precision, Recompute, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::context;
 use super::deepspeed;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT, SUMS_EACH, WEIGHTS_TOO, WHOLE_CONTEXT};
@@ -22,7 +22,7 @@ use super::table::{
 };
 use super::writer::{Line, PlanWriter};
 
-/// How the program is started, and its mesh.
+/// Keys of the launch and of the device mesh.
 const KEYS: &[ToolKey] = &[
     number("num_processes", Field::Devices),
     number(TENSOR, Field::Tensor),
@@ -59,7 +59,7 @@ const KEYS: &[ToolKey] = &[
 /// Backends that compile nothing.
 const NOT_COMPILED: &[&str] = &["no", "eager", "false", ""];
 
-/// FSDP, whichever version.
+/// Keys of both versions of FSDP.
 const FSDP: &[ToolKey] = &[
     words("fsdp_activation_checkpointing", Field::Recompute, CHECKPOINTING),
     only(
@@ -79,17 +79,17 @@ const FSDP: &[ToolKey] = &[
     codec(&OFFLOAD),
 ];
 
-/// What FSDP1 alone heeds.
+/// Keys that FSDP1 alone reads.
 const FIRST: &[ToolKey] = &[words(
     "fsdp_backward_prefetch",
     Field::Prefetch,
     &[("BACKWARD_PRE", Value::Count(1)), ("NO_PREFETCH", Value::Count(0))],
 )];
 
-/// The stack that knows what Accelerate runs.
+/// The stack for runs under Accelerate.
 pub(super) const STACK: (&str, &str) = ("accelerate", "Hugging Face models on Accelerate");
 
-/// Megatron-LM, where Accelerate starts it.
+/// Keys of Megatron-LM under Accelerate.
 const MEGATRON: &[ToolKey] = &[
     number("megatron_lm_tp_degree", Field::Tensor),
     number("megatron_lm_pp_degree", Field::Pipeline),
@@ -114,14 +114,14 @@ const MEGATRON: &[ToolKey] = &[
 
 const OWN_ARGUMENTS: &str = "give Megatron-LM's own arguments";
 
-/// Context ranks that exchange heads, which Accelerate has beside DeepSpeed alone (`sp_backend` of `ParallelismConfig`).
+/// Context ranks that exchange heads, which Accelerate has only with DeepSpeed (`sp_backend` of `ParallelismConfig`).
 const HEADS: Codec = Codec::new(
     &[],
     |settings, draft| context::read_heads("parallelism_config.parallelism_config_sp_size", settings, draft),
     |_| Vec::new(),
 );
 
-/// State and checkpoints on the host, which have a key each.
+/// Offload of the state and of checkpoints, a key each.
 const OFFLOAD: Codec = Codec::new(
     &[Field::Offload],
     |fsdp, draft| read_offload(&[STATE], CHECKPOINTS, fsdp, draft),
@@ -141,7 +141,7 @@ const OFFLOAD: Codec = Codec::new(
     Deviation::unsaid(Field::Offload, |asked, _| !is_sharded(asked) && asked.plan().offload != Offload::None),
 ]);
 
-/// What is on the host by FSDP: the state, by any of some keys, and checkpoints.
+/// Reads FSDP's offload: of the state, if any of some keys is on, and of checkpoints.
 pub(super) fn read_offload(state: &[&str], checkpoints: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let is_on = |setting: &Setting| setting.text.eq_ignore_ascii_case("true");
     let on = |setting: &Option<Setting>| setting.as_ref().is_some_and(is_on);
@@ -159,7 +159,7 @@ pub(super) fn read_offload(state: &[&str], checkpoints: &str, settings: &mut Too
     }
 }
 
-/// Whether checkpoints go to the host: there are some where something is computed again.
+/// True if checkpoints go to the host; without recomputation there are none.
 pub(super) fn moves_checkpoints(plan: &Plan) -> bool {
     plan.offload.checkpoints() && plan.recompute != Recompute::None
 }
@@ -167,7 +167,7 @@ pub(super) fn moves_checkpoints(plan: &Plan) -> bool {
 const STATE: &str = "fsdp_offload_params";
 const CHECKPOINTS: &str = "fsdp_activation_checkpointing_offload";
 
-/// Whether FSDP2 gathers weights again for backward, as those may be that are sharded alone.
+/// True if FSDP2 gathers weights again for backward; only sharded weights can be.
 const RESHARD: Codec = Codec::new(
     &[Field::Reshard],
     |fsdp, draft| table::read(RESHARDED, fsdp, draft),
@@ -185,7 +185,7 @@ const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
 const REPLICATE: &str = "parallelism_config.parallelism_config_dp_replicate_size";
 const SHARD: &str = "parallelism_config.parallelism_config_dp_shard_size";
 
-/// Strategies of FSDP1: their names and numbers, the first part of the state that each shards, and over what.
+/// FSDP1's strategies: names, numbers, the first sharded part of the state, and over which ranks.
 const STRATEGIES: [(&str, &str, Option<Sharded>, Option<Extent>); 5] = [
     ("FULL_SHARD", "1", Some(Sharded::Weights), None),
     ("SHARD_GRAD_OP", "2", Some(Sharded::Gradients), None),
@@ -194,18 +194,18 @@ const STRATEGIES: [(&str, &str, Option<Sharded>, Option<Extent>); 5] = [
     ("HYBRID_SHARD_ZERO2", "5", Some(Sharded::Gradients), Some(Extent::Node)),
 ];
 
-/// Whether it is Accelerate's.
+/// True if the settings are Accelerate's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     ["distributed_type", "compute_environment", "num_processes", "fsdp_config.fsdp_version"]
         .iter()
         .any(|name| settings.has(name))
 }
 
-/// The switches of `accelerate launch` that choose who shards, and what its file calls each.
+/// Switches of `accelerate launch` that choose the backend, and its word in Accelerate's file.
 const LAUNCHED: [(&str, &str); 3] =
     [("use_fsdp", "FSDP"), ("use_deepspeed", "DEEPSPEED"), ("use_megatron_lm", "MEGATRON_LM")];
 
-/// The sections of its file, and how the options begin that stand in each.
+/// Sections of Accelerate's file, and prefixes of the options in each.
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("fsdp_config", &["fsdp_"]),
     ("deepspeed_config", &["deepspeed_", "zero", "offload_", "gradient_"]),
@@ -214,8 +214,8 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ("dynamo_config", &["dynamo_"]),
 ];
 
-/// The options of `accelerate launch` as its file has them (`src/accelerate/commands/launch.py`,
-/// `launch_command_parser`); nothing where they leave it to a file who shards.
+/// Options of `accelerate launch` under the keys of its file (`src/accelerate/commands/launch.py`,
+/// `launch_command_parser`); `None` if they leave the backend to a file.
 pub fn from_options(mut options: ToolSettings) -> Option<ToolSettings> {
     let (switch, kind) = LAUNCHED.into_iter().find(|(switch, _)| options.take(switch).is_some())?;
     options.take("use_parallelism_config");
@@ -232,13 +232,13 @@ pub fn from_options(mut options: ToolSettings) -> Option<ToolSettings> {
     Some(settings)
 }
 
-/// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
+/// Reads Accelerate's settings; `deepspeed` is the configuration that they refer to, if given.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
-    // Without a format of its own Accelerate leaves that of the Trainer.
+    // Without its own format, Accelerate keeps the Trainer's.
     if draft.value(Field::Precision).is_some() && settings.text("mixed_precision") == Some("no") {
         settings.take("mixed_precision");
     }
-    // `accelerate launch` starts the processes of one machine by torchrun, DeepSpeed's too.
+    // On one machine `accelerate launch` starts processes by torchrun, with DeepSpeed too.
     if settings.text("num_machines").is_none_or(|machines| machines == "1") {
         draft.one_thread = Some(format!("{}: torchrun", settings.file));
     }
@@ -246,7 +246,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     let mut inside = settings.take_inside("deepspeed_config");
     let mut fsdp = settings.take_inside("fsdp_config");
     let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
-    // One process is started then, whatever number stands beside it (`launch_command` of `commands/launch.py`).
+    // `NO` starts one process, whatever `num_processes` is (`launch_command` of `commands/launch.py`).
     if kind.as_ref().is_some_and(|kind| kind.text == "NO")
         && let Some(processes) = settings.take("num_processes")
     {
@@ -281,7 +281,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     draft.assume(Field::Accumulate, 1_u32, missing);
 }
 
-/// Megatron-LM's degrees, under Accelerate's names.
+/// Reads Megatron-LM's parallel degrees under Accelerate's names.
 fn read_megatron(mut inside: ToolSettings, place: &str, draft: &mut PlanDraft) {
     draft.stack = Some(megatron::OWN_STACK);
     table::read(MEGATRON, &mut inside, draft);
@@ -308,7 +308,7 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
         table::read(FIRST, fsdp, draft);
     }
     match named {
-        // The second version has no strategies, and passes over them.
+        // FSDP2 has no strategies, and ignores them.
         Some((_, setting)) if second => {
             draft.report.ignore(&setting.place, "FSDP2 shards by its mesh");
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
@@ -326,8 +326,8 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
     }
 }
 
-/// When gradients of several micro-batches are reduced. `no_sync` keeps those of FSDP1 whole until the last one; FSDP2's modules
-/// have no such method, and Accelerate has called what they have since 1.11 (pull request 3762).
+/// When gradients of several micro-batches are reduced. `no_sync` keeps FSDP1's whole until the last one; FSDP2's
+/// modules have no such method, and Accelerate calls theirs only since 1.11 (pull request 3762).
 pub(super) fn reduced(second: bool, place: &str) -> (Reduction, String) {
     if second {
         let why =
@@ -338,9 +338,9 @@ pub(super) fn reduced(second: bool, place: &str) -> (Reduction, String) {
     (Reduction::Step, format!("{place}: {why}"))
 }
 
-/// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
+/// Reads the mesh: shards span the `dp_shard` and context-parallel ranks, and are replicated over the rest.
 pub fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
-    // 8 processes of 2 tensor ranks, replicate 2 and shard 2: each of two copies lies over two ranks.
+    // With 8 processes, 2 tensor ranks, replicate 2 and shard 2, each of two copies spans two ranks.
     let [replicate, shard] = mesh;
     let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());
     let replicas = count(replicate).unwrap_or(1).max(1);
@@ -368,7 +368,7 @@ pub fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &st
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["1.15.0"];
 
-/// What its file says, and what Accelerate does otherwise.
+/// Keys of Accelerate's file, and where Accelerate deviates from plans.
 pub(crate) const TABLE: ToolTable = ToolTable {
     keys: &[KEYS, FSDP, &[codec(&RESHARD)], LEFT],
     others: &[],
@@ -383,30 +383,30 @@ pub(crate) const TABLE: ToolTable = ToolTable {
     ],
 };
 
-/// Checkpoints are there where something is computed again.
+/// Without recomputation there are no checkpoints to move.
 pub(super) const NO_CHECKPOINTS: Deviation = Deviation::instead(
     Field::Offload,
     |asked, _| asked.plan().offload.checkpoints() && asked.plan().recompute == Recompute::None,
     "without recompute there are no checkpoints to move",
 );
 
-/// FSDP alone can wait with reductions.
+/// Only FSDP can defer reductions.
 pub(super) const UNSHARDED_REDUCTION: Deviation = Deviation::unsaid(Field::Reduction, |asked, _| {
     let Plan { reduction, accumulate, .. } = *asked.plan();
     !is_sharded(asked) && reduction != Reduction::Default && accumulate > 1
 });
 
-/// Whether FSDP shards anything.
-pub(super) fn is_sharded(asked: &AskedPlan<'_>) -> bool {
+/// True if FSDP shards anything.
+pub(super) fn is_sharded(asked: &PlanQuery<'_>) -> bool {
     asked.fsdp2_shards().first.is_some()
 }
 
-/// Whether the optimizer's state leaves the device, and weights do not.
+/// True if the optimizer's state is offloaded and weights are not.
 pub(super) fn is_optimizer_alone(offload: Offload) -> bool {
     offload.optimizer() && !offload.state()
 }
 
-/// What is left to the training script.
+/// Fields that are left to the training script.
 const LEFT: &[ToolKey] = &[
     codec(&REDUCTION),
     left_to(frozen::SCRIPT, &frozen::FIELDS),
@@ -419,7 +419,7 @@ const LEFT: &[ToolKey] = &[
     ),
 ];
 
-/// When gradients of several micro-batches are reduced, which the script says.
+/// When gradients of several micro-batches are reduced; the script sets it.
 const REDUCTION: Codec = Codec::new(
     &[Field::Reduction],
     |_, _| {},
@@ -431,12 +431,12 @@ const REDUCTION: Codec = Codec::new(
     },
 );
 
-/// The lines of its file.
+/// The lines of Accelerate's file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let nodes = writer.scenario.devices().div_ceil(writer.scenario.cluster.devices_per_node());
     let shards = writer.asked.fsdp2_shards();
     let context = writer.layout.context;
-    // Its mesh knows no pipeline: what would be ranks of one hold copies.
+    // Accelerate's mesh has no pipeline: pipeline ranks become copies.
     let copies = shards.copies * writer.layout.pipeline;
     let kind = if shards.first.is_some() { "FSDP" } else { "MULTI_GPU" };
     let mut lines = vec![
@@ -469,7 +469,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// When gradients are reduced: FSDP keeps them whole until the last micro-batch of a step where nothing says otherwise.
+/// Notes when gradients are reduced: by default, FSDP keeps them whole until the last micro-batch of a step.
 pub(super) fn leave_reduction(writer: &mut PlanWriter, to: &str) {
     match (writer.plan().accumulate, writer.plan().reduction) {
         (1, _) => {}

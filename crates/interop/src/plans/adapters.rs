@@ -1,5 +1,5 @@
-//! Adapters as tools of fine-tuning name them: PEFT, TRL, LLaMA-Factory and axolotl. Not for the rest of their files
-//! ([`super::trainer`]).
+//! Adapter settings of fine-tuning tools: PEFT, TRL, LLaMA-Factory and axolotl. [`super::trainer`] reads the rest of
+//! their files.
 
 mod patterns;
 
@@ -16,19 +16,19 @@ use super::settings::{Setting, ToolSettings};
 use super::table::{self, Codec, OFF, ToolKey, nothing, only};
 use super::writer::Line;
 
-/// Keys whose word is the method.
+/// Keys whose value is the training method.
 const METHODS: [&str; 5] = [LLAMA_FACTORY, "train_type", "tuner_type", "sft_type", AXOLOTL];
 
-/// LLaMA-Factory's.
+/// LLaMA-Factory's key for the method.
 pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
 
-/// The Trainer's and axolotl's count of micro-batches.
+/// The Trainer's and axolotl's key for gradient accumulation.
 const ACCUMULATION: &str = "gradient_accumulation_steps";
 
-/// axolotl's.
+/// axolotl's key for the method.
 const AXOLOTL: &str = "adapter";
 
-/// Switches for adapters, and for adapters beside weights of four bits.
+/// Switches for adapters, and for adapters beside 4-bit weights.
 const SWITCHES: [(&str, TrainMethod); 5] = [
     ("use_peft", TrainMethod::Lora),
     ("use_peft_lora", TrainMethod::Lora),
@@ -37,16 +37,16 @@ const SWITCHES: [(&str, TrainMethod); 5] = [
     ("q_lora", TrainMethod::Qlora),
 ];
 
-/// Keys of the rank: TRL's and axolotl's first.
+/// Keys for the rank of adapters; TRL's and axolotl's first.
 const RANKS: [&str; 4] = ["lora_r", "lora_rank", "lora_dim", "r"];
 
-/// The key of the share of their input that adapters drop.
+/// Key for the adapters' dropout.
 pub(super) const DROPOUT: &str = "lora_dropout";
 
-/// Keys of the matrices.
+/// Keys for the matrices that have adapters.
 const TARGETS: [&str; 4] = ["lora_target_modules", "lora_target", "target_modules", "lora_modules"];
 
-/// Switches for weights of few bits, and keys that count the bits.
+/// Switches for quantised weights, and keys of their bits.
 const SWITCHED: [(&str, FrozenFormat); 4] = [
     ("load_in_4bit", FrozenFormat::Nf4),
     ("load_in_8bit", FrozenFormat::Int8),
@@ -55,7 +55,7 @@ const SWITCHED: [(&str, FrozenFormat); 4] = [
 ];
 const BITS: [&str; 3] = ["quantization_bit", "bits", "quant_bits"];
 
-/// Switches for scales of four bits that are quantised themselves.
+/// Switches for nested quantisation, which quantises the scales of four bits too.
 const NESTED: [&str; 6] = [
     "double_quantization",
     "double_quant",
@@ -65,7 +65,7 @@ const NESTED: [&str; 6] = [
     "bnb_config_kwargs.bnb_4bit_use_double_quant",
 ];
 
-/// LLaMA-Factory's and ms-swift's switch for an optimizer.
+/// LLaMA-Factory's and ms-swift's switch for Muon.
 const MUON: &str = "use_muon";
 
 const IS_OFF: &str = "what it belongs to is off";
@@ -77,7 +77,7 @@ pub(super) const FUSED: &str = "choose a --stack whose kernels are fused, and le
 const UNSLOTH: &str = "Unsloth's kernels are no stack's: give the run without it";
 pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
 
-/// What is left once the method, the rank and the matrices are known.
+/// The remaining keys, once the method, the rank and the matrices are known.
 const KEYS: &[ToolKey] = &[
     nothing("lora_alpha", SCALED),
     nothing(DROPOUT, "no adapter drops its input where all weights are trained"),
@@ -124,7 +124,7 @@ const KEYS: &[ToolKey] = &[
     only("use_unsloth", OFF, UNSLOTH),
     only("tuner_backend", &["peft", "swift"], UNSLOTH),
     only("use_gradient_checkpointing", &[], UNSLOTH),
-    // Files for llama.cpp have the others.
+    // The other values name formats for llama.cpp.
     only("quantization_method", &["bnb", "bitsandbytes", "f16", "q4_k_m", "q8_0"], ALONE),
     only("quant_method", &["bnb", "bitsandbytes"], ALONE),
     only("quantization_type", &["nf4"], ALONE),
@@ -139,12 +139,12 @@ const KEYS: &[ToolKey] = &[
     only("use_loftq", OFF, ALONE),
 ];
 
-/// Whether a switch is on.
+/// True if a switch is on.
 fn is_on(setting: &Setting) -> bool {
     !OFF.iter().any(|off| off.eq_ignore_ascii_case(&setting.text))
 }
 
-/// The optimizer that a switch puts in the place of the named one (`create_custom_optimizer` of LLaMA-Factory's
+/// Reads the switch that replaces the named optimizer by Muon (`create_custom_optimizer` of LLaMA-Factory's
 /// `train/trainer_utils.py`; `swift/optimizers` of ms-swift, by its name).
 pub(super) fn read_muon(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if settings.text("optimizer") == Some(Optimizer::Muon.word()) {
@@ -160,7 +160,7 @@ pub(super) fn read_muon(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.take(Field::Optimizer, Optimizer::Muon, &muon.place);
 }
 
-/// Weights of a checkpoint in few bits that are loaded in 16 (`Mxfp4Config(dequantize=True)` of transformers).
+/// Quantised checkpoints whose weights are loaded in 16 bits (`Mxfp4Config(dequantize=True)` of transformers).
 fn dequantised(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let kinds = ["model_quantization_config", "quantization_config"];
     for kind in kinds {
@@ -173,22 +173,22 @@ fn dequantised(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Takes away the first setting of some names.
+/// Takes all settings of these names, and returns the last one.
 fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
     names.iter().filter_map(|name| settings.take(name)).last()
 }
 
-/// Reads what is trained, and how the rest is kept.
+/// Reads the training method, and the format of frozen weights.
 pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut PlanDraft) {
     dequantised(settings, draft);
     let frozen = quantised(settings, program, draft);
-    // A file for adapters whose method a command overrides keeps their settings, which nothing reads.
+    // If a command overrides the method of a file for adapters, the file's settings stay, unused.
     let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()))
         || settings.text("full_finetune").is_some_and(|text| table::switched(text) == "true");
     let method = method(settings, draft);
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
-    // What names a rank trains adapters, whatever switches them on is called.
+    // A file that gives a rank trains adapters, whatever its switch is called.
     let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (TrainMethod::Lora, rank.place.clone()));
     let (method, place) = match method {
         Some(named) => named,
@@ -234,9 +234,9 @@ pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut Pla
     table::read(KEYS, settings, draft);
 }
 
-/// The names of matrices: of a list, `["q_proj", "v_proj"]`, whose entries may name the part of a layer too
-/// (`self_attn.q_proj`), or of a pattern, as PEFT takes a text for one (`check_target_module_exists` of its
-/// `tuners/tuners_utils.py`). A pattern that is not read stays as it is, and is refused.
+/// Names of matrices, from a list, `["q_proj", "v_proj"]`, whose entries may include the part of a layer
+/// (`self_attn.q_proj`), or from a regular expression, which PEFT takes a string for (`check_target_module_exists` of
+/// its `tuners/tuners_utils.py`). A pattern that cannot be read is kept as it is, and refused.
 fn names(text: &str) -> String {
     if let Some(names) = patterns::modules(text) {
         return names.join(" ");
@@ -248,7 +248,7 @@ fn names(text: &str) -> String {
     plain.split_whitespace().map(|name| short(name).unwrap_or_else(|| name.to_owned())).collect::<Vec<_>>().join(" ")
 }
 
-/// The method that some key names, and which.
+/// The method that a key names, and the key's place.
 fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMethod, String)> {
     let mut found = None;
     for setting in METHODS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
@@ -258,7 +258,7 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMe
             Err(_) => {}
         }
     }
-    // qlora.py's, which alone trains no adapters.
+    // `full_finetune` is qlora.py's, and alone trains no adapters.
     if let Some(all) = settings.take("full_finetune") {
         if is_on(&all) {
             found = Some((TrainMethod::Full, all.place));
@@ -278,7 +278,7 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMe
     found
 }
 
-/// The format of frozen weights, where they are kept in fewer bits.
+/// The format of frozen weights, if they are quantised.
 fn quantised(
     settings: &mut ToolSettings,
     program: &KnownProgram,
@@ -311,7 +311,7 @@ fn quantised(
     found
 }
 
-/// axolotl's plugins, each of which is code: those of evaluation have no part in a step.
+/// Reads axolotl's plugins, each of which is code; evaluation has no part in a step.
 pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let switched = loss::read_cut(settings, draft);
     let Some(plugins) = settings.take("plugins") else { return };
@@ -323,7 +323,7 @@ pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             name if name.contains("lm_eval") => draft.report.ignore(&plugins.place, "evaluation is no part of a step"),
             name if name.contains("swanlab") => draft.report.ignore(&plugins.place, "logs are no part of a step"),
             name if name.contains("cut_cross_entropy") => {
-                // A switch of its own, read before, may turn it off.
+                // The plugin's switch, read before, may turn it off.
                 if switched.unwrap_or(true) {
                     loss::cut(draft, &plugins.place);
                 }
@@ -336,22 +336,22 @@ pub fn read_plugins(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// axolotl's context ranks, by their name and the older one.
+/// axolotl's keys for context ranks: the current and the older one.
 const CONTEXT: [&str; 2] = ["context_parallel_size", "sequence_parallel_degree"];
 
-/// The settings of axolotl as the Trainer and TRL have them, but for its names of them.
+/// axolotl's settings under the names of the Trainer and TRL.
 pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     programs::note_program(&mut settings, "axolotl");
-    // It turns bf16 on where the device has it.
+    // `auto` turns bf16 on if the device has it.
     if settings.text("bf16") == Some("auto") {
         settings.put("bf16", "true", "bf16");
     }
-    // Layers computed again whose inputs are on the host, under two names.
+    // Two names for recomputation with the layers' inputs on the host.
     if settings.text("gradient_checkpointing").is_some_and(|way| ["offload", "unsloth"].contains(&way)) {
         settings.put("gradient_checkpointing", "true", "gradient_checkpointing");
         settings.put("activation_offloading", "legacy", "gradient_checkpointing");
     }
-    // Without automatic mixed precision, which a model in 16 bits needs none of (`normalize_config` of its
+    // Full 16-bit training does without automatic mixed precision (`normalize_config` of axolotl's
     // `utils/config/__init__.py`).
     for (whole, mixed) in [("bfloat16", "bf16"), ("float16", "fp16")] {
         if settings.take_on(whole) {
@@ -359,7 +359,7 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
         }
         settings.take(whole);
     }
-    // Its section alone switches FSDP on; older files name the strategy in a list (`core/builders/base.py`).
+    // `fsdp_config` alone switches FSDP on; older files list the strategy (`core/builders/base.py`).
     let is_named = settings.text("fsdp").is_some_and(|named| !OFF.contains(&named));
     if settings.has("fsdp_config") && !is_named {
         settings.put("fsdp", "full_shard", "fsdp_config");
@@ -367,11 +367,11 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     if let Some(version) = settings.take("fsdp_version") {
         settings.put("fsdp_config.version", &version.text, "fsdp_version");
     }
-    // A score at the end of a model's layers, which TRL's `RewardTrainer` trains.
+    // A reward model ends in a score head, which TRL's `RewardTrainer` trains.
     if settings.take_on("reward_model") {
         settings.put(post_training::STAGE, "reward", "reward_model");
     }
-    // Examples are packed into sequences, which is what is predicted. Without packing its context ranks pass keys and values around
+    // Predictions assume packed sequences. Without packing, axolotl's context ranks use ring attention
     // (`validate_ring_attn_func` of its `utils/schemas/validation.py`).
     let packs = settings.take("sample_packing").is_some_and(|packs| packs.text == "true");
     let shares = CONTEXT.iter().any(|name| settings.count(name).is_some_and(|ranks| ranks > 1));
@@ -383,8 +383,8 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
     settings
 }
 
-/// The same of a whole file. Without an adapter axolotl trains all weights, whatever rank the file names (`load_adapter` of its
-/// `loaders/adapter.py`).
+/// The settings of a whole file of axolotl. Without an adapter it trains all weights, whatever rank the file gives
+/// (`load_adapter` of its `loaders/adapter.py`).
 pub fn of_axolotls_file(mut settings: ToolSettings) -> ToolSettings {
     if settings.text(AXOLOTL).is_none_or(|way| OFF.iter().any(|off| off.eq_ignore_ascii_case(way))) {
         settings.put(AXOLOTL, TrainMethod::Full.word(), "no adapter");
@@ -392,7 +392,7 @@ pub fn of_axolotls_file(mut settings: ToolSettings) -> ToolSettings {
     of_axolotl(settings)
 }
 
-/// axolotl's older name of a device's batch, from which accumulation follows where nothing says it (`normalize_config` of its
+/// Derives accumulation from axolotl's older key for a device's batch, if nothing sets it (`normalize_config` of its
 /// `utils/config/__init__.py`).
 fn accumulate_to_batch(settings: &mut ToolSettings) {
     let [all, each] = ["batch_size", "micro_batch_size"].map(|name| settings.count(name));
@@ -403,12 +403,12 @@ fn accumulate_to_batch(settings: &mut ToolSettings) {
     settings.put(ACCUMULATION, &steps.max(1).to_string(), "batch_size");
 }
 
-/// The fields that a launcher's own file leaves to the script, and who says them there.
+/// Fields that a launcher's file leaves to the script, and what sets them there.
 pub const FIELDS: [Field; 5] =
     [Field::Train, Field::LoraRank, Field::LoraTargets, Field::LoraDropout, Field::FrozenFormat];
 pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to hf-trainer` writes TRL's keys";
 
-/// TRL's keys of adapters, whose methods and names of a rank its trainer reads with those of other programs ([`read`]).
+/// TRL's keys for adapters, for exports; [`read`] reads them with those of other programs.
 pub(super) const PEFT: Codec = Codec::new(
     &FIELDS,
     |_, _| {},

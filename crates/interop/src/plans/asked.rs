@@ -1,20 +1,20 @@
-//! A plan as a tool is asked about it: the values that count in it, and how its state is sharded.
+//! A plan as tools are asked about it: the values that matter, and how its state is sharded.
 //!
-//! Not for what any tool makes of it.
+//! Knows no tool's answer.
 
 use shardscope_engine::plan::{Accumulation, BesideModel, Extent, FrozenEnds, GlobalBatch, Plan, Precision};
 use shardscope_engine::plan::{Reduction, Sharded, TrainMethod};
 use shardscope_engine::scenario::{Checked, Field, Layout, Value};
 
-/// A plan that a tool is asked about: the values that count in it, and its layout.
+/// A plan that a tool is asked about: the values that matter, and its layout.
 #[derive(Debug)]
-pub(crate) struct AskedPlan<'a> {
+pub(crate) struct PlanQuery<'a> {
     pub job: Checked<'a>,
-    /// In the order of the fields; none where it says nothing of its own.
+    /// In the order of the fields; those that need not be stated are left out.
     values: Vec<(Field, Value)>,
 }
 
-/// Fields that a tool's file says though they are as usual: tools have other defaults.
+/// Fields that a tool's file states even at their default: tools have other defaults.
 const STATED: [Field; 11] = [
     Field::MicroBatch,
     Field::Accumulate,
@@ -29,8 +29,8 @@ const STATED: [Field; 11] = [
     Field::Reduction,
 ];
 
-/// What no file of a run says: the length of its sequences and of itself, its price, the count of its flop, and what is
-/// assumed of the machine and of the data.
+/// Fields that no run's file states: sequence length, length and price of the run, counting of flop, and assumptions on
+/// machine and data.
 const NOT_OF_A_FILE: [Field; 11] = [
     Field::Sequence,
     Field::Tokens,
@@ -45,8 +45,8 @@ const NOT_OF_A_FILE: [Field; 11] = [
     Field::Imbalance,
 ];
 
-impl<'a> AskedPlan<'a> {
-    /// A scenario's plan, that can be laid out.
+impl<'a> PlanQuery<'a> {
+    /// Collects the values of a scenario that can be laid out.
     pub fn new(job: Checked<'a>) -> Self {
         let values =
             Field::all().filter(|field| field.is_in_plan()).filter_map(|field| Some((field, says(field, &job)?)));
@@ -61,17 +61,17 @@ impl<'a> AskedPlan<'a> {
         self.job.layout()
     }
 
-    /// What a field says; `None` where it says nothing of its own.
+    /// A field's value; `None` if it need not be stated.
     pub fn value(&self, field: Field) -> Option<&Value> {
         self.values.iter().find(|(own, _)| *own == field).map(|(_, value)| value)
     }
 
-    /// All fields that say something of their own.
+    /// All fields that need to be stated.
     pub fn values(&self) -> impl Iterator<Item = &(Field, Value)> {
         self.values.iter()
     }
 
-    /// Stages of the whole pipeline; 1 without one.
+    /// Pipeline stages, virtual ones included; 1 without a pipeline.
     pub fn stages(&self) -> u32 {
         match self.layout().pipeline {
             1 => 1,
@@ -79,7 +79,7 @@ impl<'a> AskedPlan<'a> {
         }
     }
 
-    /// How the state is sharded, as nearly as one count of ranks says it.
+    /// How the state is sharded, as nearly as one number of ranks can say.
     pub fn shards(&self) -> Shards {
         let Layout { weights, gradients, optimizer: over, .. } = *self.layout();
         let first = match (weights, gradients, over) {
@@ -91,7 +91,7 @@ impl<'a> AskedPlan<'a> {
         Shards { first, over, copies: self.layout().group() / over }
     }
 
-    /// The same as FSDP2 does it: weights lie with what is sharded, over whole groups of context-parallel ranks.
+    /// How FSDP2 shards it: weights along with the rest, over whole groups of context-parallel ranks.
     pub fn fsdp2_shards(&self) -> Shards {
         let shards = self.shards();
         let (context, group) = (self.layout().context, self.layout().group());
@@ -102,7 +102,7 @@ impl<'a> AskedPlan<'a> {
         }
     }
 
-    /// Whether a field of an unusual value would go unsaid.
+    /// True if a field's value would be lost in a file without it.
     pub fn counts(&self, field: Field, value: &Value) -> bool {
         let plan = self.plan();
         match field {
@@ -123,16 +123,16 @@ impl<'a> AskedPlan<'a> {
     }
 }
 
-/// What a job says of a field of its plan; `None` where it is as usual, or changes nothing.
+/// The value of a plan's field that needs to be stated; `None` if it is the default, or changes nothing.
 fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
     let (plan, layout) = (&job.plan, job.layout());
     let sharding = &plan.sharding;
     match field {
-        // As the layout has it, not as the file does: two ways of saying one plan are written alike.
+        // Taken from the layout: two ways to state one plan are written alike.
         Field::Nodes => return None,
         Field::Devices => return Some(layout.devices.into()),
         Field::GlobalBatch => {
-            // More than the field itself could hold is still said.
+            // A batch beyond the field's range is still stated.
             let sequences = job.sequences();
             return Some(GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch));
         }
@@ -145,7 +145,7 @@ fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
         Field::Reference if plan.reference() == usual_reference(plan) => return None,
         Field::Schedule if layout.pipeline > 1 => return Some(plan.effective_schedule().into()),
         Field::Reshard => return (layout.weights > 1).then(|| sharding.reshard_after_forward.into()),
-        // What is quantised travels only where it is sharded.
+        // Only sharded state travels, quantised or not.
         Field::Qwz => return (sharding.wire.weights.quantised() && layout.weights > 1).then(|| true.into()),
         Field::Qgz => return (sharding.wire.gradients.quantised() && layout.gradients > 1).then(|| true.into()),
         Field::Hpz => {
@@ -156,24 +156,24 @@ fn says(field: Field, job: &Checked<'_>) -> Option<Value> {
         _ => {}
     }
     let value = field.value(job)?;
-    // What is as it usually is needs no word, but where tools have other defaults. An offload that is idle moves the state
-    // all the same, or is noted by the tool that cannot say it.
+    // Defaults are left out, unless tools have other ones. An idle offload still moves the state, or the tool that
+    // cannot state it notes that.
     let stated = STATED.contains(&field) || field.usual() != Some(&value);
     (stated && (field == Field::Offload || field.idle_in(plan).is_none())).then_some(value)
 }
 
-/// What a method compares with where nobody says otherwise: a copy, or beside adapters the frozen weights.
+/// The default reference of a method: a copy of the model, or with adapters the frozen weights.
 fn usual_reference(plan: &Plan) -> BesideModel {
     if plan.tuning.freezes() { BesideModel::AdaptersOff } else { BesideModel::Resident }
 }
 
-/// How the state is sharded: from which part on, and over how many ranks.
+/// How the state is sharded: the first sharded part, and the number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards {
     /// The first part that is sharded; `None` is `ddp`.
     pub first: Option<Sharded>,
-    /// Ranks that share it.
+    /// Ranks over which the state is sharded.
     pub over: u32,
-    /// How many copies of it there are.
+    /// Number of copies of the shards.
     pub copies: u32,
 }

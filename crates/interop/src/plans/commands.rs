@@ -1,6 +1,6 @@
-//! The command of a script that starts a program which trains, and what its words say as that program reads them.
+//! Finds the command of a script that starts training, and reads its arguments as the program does.
 //!
-//! Not for the shell ([`super::script`]), nor for what any option means.
+//! [`super::script`] reads the shell; the tools' modules interpret options.
 
 use super::launcher::{self, LaunchCommand};
 use super::programs;
@@ -11,30 +11,30 @@ use super::target::PlanTarget;
 use super::words::{CONFIG, KnownFlags, ProgramWords, WordGrammar, is_python, is_settings_file, option, position};
 use super::{accelerate, adapters, megatron, torchtitan, torchtune, trainer, xtuner};
 
-/// Programs that are known by their flags.
+/// Tools that are recognised by their flags.
 const BY_FLAGS: [(PlanTarget, KnownFlags); 2] =
     [(PlanTarget::MEGATRON, megatron::FLAGS), (PlanTarget::TRAINER, trainer::FLAGS)];
 
-/// Who is started by a command, and how it is known.
+/// The program that a command starts, and how surely it is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StartedProgram {
     tool: PlanTarget,
-    /// The first of its own words.
+    /// Index of the program's first argument.
     at: usize,
-    /// As messages name it.
+    /// The program's name in messages.
     name: String,
-    /// How little tells of it: 0 where its name or its flags do, 1 where the script's flags do, 2 where a file does.
+    /// Doubt: 0 if recognised by its name or flags, 1 by the script's flags, 2 by a file.
     doubt: u8,
 }
 
-/// The most launches beside the one that is taken of which a report says so: more than any real script has.
+/// The most other launches that a report names: more than any real script has.
 const MOST_OTHERS: usize = 20;
 
-/// What is said of a launch beside the one that is taken.
+/// Marks a launch other than the one taken.
 pub(super) const ANOTHER: &str = ", another launch";
 
-/// What a script gives to the programs that it starts: of several commands the last one counts, and one that is only printed
-/// where nothing is run.
+/// The settings that a script gives to the programs that it starts. Of several commands the last one counts; one that
+/// is only printed counts if nothing is run.
 pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSettings)>> {
     let script = ShellScript::read(text);
     let hyphens = text.replace('-', "_");
@@ -43,12 +43,12 @@ pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSe
         script.commands.iter().filter_map(|command| Some((command, started(&command.words, named)?))).collect();
     let rank = |(command, program): &(&ShellCommand, StartedProgram)| (command.is_printed(), program.doubt);
     let Some(best) = programs.iter().map(rank).min() else {
-        // A script that is sourced only sets the arguments.
+        // A sourced script only sets arguments.
         let all: Vec<String> = script.lists().flatten().collect();
         let read = CommandReader { file, script: &script, words: &all };
         let own = |settings, words: Vec<String>| ProgramWords::of_launcher().read(&words, settings);
         let settings = read.counted(script.lists().fold(ToolSettings::new(file), own));
-        // Flags elsewhere in the script, as in a text that it builds, are no arguments that it sets.
+        // Flags elsewhere, as in a string that the script builds, are no arguments that it sets.
         return named.filter(|(_, flags)| flags.has_any(&settings)).map(|(tool, _)| vec![(tool, settings)]);
     };
     let mut alike = programs.iter().filter(|program| rank(program) == best).rev();
@@ -64,17 +64,17 @@ pub(super) fn launched(file: &str, text: &str) -> Option<Vec<(PlanTarget, ToolSe
     Some(read)
 }
 
-/// What a script runs last, for a message that it is nothing that is known.
+/// The script's last command, for the message that it is unknown.
 pub(super) fn last_words(text: &str) -> Option<String> {
     let script = ShellScript::read(text);
     let words: Vec<&str> = script.commands.last()?.words.iter().map(String::as_str).take(6).collect();
     Some(words.join(" "))
 }
 
-/// The program that a command starts, if it is one that is known; `named` is what the script's flags are of.
+/// The program that a command starts, if known; `named` is the tool that the script's flags belong to.
 fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<StartedProgram> {
     let python = python_program(words);
-    // Without a program that is seen, any word may be its own.
+    // If no program is seen, any word may be an argument.
     let (at, name) = python.clone().unwrap_or_else(|| (0, words.first().cloned().unwrap_or_default()));
     let sure = |tool, at, name: &str| Some(StartedProgram { tool, at, name: name.to_owned(), doubt: 0 });
     if let Some(at) = position(words, &torchtune::START) {
@@ -84,7 +84,7 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
         return sure(PlanTarget::TORCHTITAN, at, &name);
     }
     let options = |words: &[String]| ProgramWords::of_launcher().read(words, ToolSettings::new(""));
-    // It is all of a launcher's words, none of which is left aside.
+    // Without a Python program, all words belong to the launcher.
     let end = if python.is_some() { at } else { words.len() };
     if let Some(begin) = position(words, &ACCELERATE).filter(|begin| *begin <= end)
         && accelerate::from_options(options(&words[begin..end])).is_some()
@@ -110,13 +110,13 @@ fn started(words: &[String], named: Option<(PlanTarget, KnownFlags)>) -> Option<
     (file && python.is_some()).then_some(StartedProgram { tool: PlanTarget::TRAINER, at, name, doubt: 2 })
 }
 
-/// The words that start Accelerate's launcher.
+/// Words that start Accelerate's launcher.
 const ACCELERATE: [&str; 2] = ["accelerate", "launch"];
 
-/// Modules that start programs themselves.
+/// Launchers that are modules.
 const LAUNCHERS: [&str; 4] = ["torch.distributed", "deepspeed.launcher", "accelerate.commands", "torch.utils"];
 
-/// The first word behind a file of Python or a module that is no launcher's, and the name of either.
+/// The index after a Python file or a module (no launcher's), and its name.
 fn python_program(words: &[String]) -> Option<(usize, String)> {
     let mut words = words.iter().enumerate();
     while let Some((at, word)) = words.next() {
@@ -133,7 +133,7 @@ fn python_program(words: &[String]) -> Option<(usize, String)> {
     None
 }
 
-/// What the words of a command say to the program that it starts, and to a launcher that shards by itself.
+/// The settings that a command gives to its program, and to a launcher that shards.
 fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(PlanTarget, ToolSettings)> {
     let StartedProgram { tool, at, name, .. } = program;
     let (of_launcher, own) = read.words.split_at(*at);
@@ -171,7 +171,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
             let assigned = programs::assigns(name) || rollout_programs::assigns(name);
             let assigns =
                 own.first().is_some_and(|word| option(word).is_none() || rollout_programs::assigns(name)) && assigned;
-            // Hydra adds what no file has by a plus before its name.
+            // Hydra marks keys that no file has by a leading plus.
             let mut own: Vec<String> = own.iter().map(|word| word.trim_start_matches('+').to_owned()).collect();
             if rollout_programs::assigns(name) {
                 own = rollout_programs::without_options(own);
@@ -204,7 +204,7 @@ fn read_program(read: &CommandReader<'_>, program: &StartedProgram) -> Vec<(Plan
     }
 }
 
-/// Words without those that `uv run` takes for itself, before what it starts: which packages there are.
+/// Drops the words of `uv run`, which choose packages, before the program.
 fn without_uv(words: &[String]) -> &[String] {
     let Some(begin) = position(words, &["uv", "run"]) else { return words };
     let is_started =
@@ -213,17 +213,17 @@ fn without_uv(words: &[String]) -> &[String] {
     &words[end..]
 }
 
-/// How the names of what it starts begin.
+/// Prefixes of programs that `uv run` starts.
 const STARTED_BY_UV: [&str; 4] = ["python", "torchrun", "accelerate", "deepspeed"];
 
-/// Notes that a program is started with a file that says more.
+/// Notes that a program is started with a settings file.
 fn note_file(settings: &mut ToolSettings, name: &str) {
     if settings.text(CONFIG).is_some_and(is_settings_file) {
         programs::note_program(settings, name);
     }
 }
 
-/// A command that is read, and the script around it.
+/// A command to be read, and its script.
 struct CommandReader<'a> {
     file: &'a str,
     script: &'a ShellScript<'a>,
@@ -231,16 +231,16 @@ struct CommandReader<'a> {
 }
 
 impl CommandReader<'_> {
-    /// What words say to a launcher, and others to the program, with the devices and the threads of the job.
+    /// Settings of the launcher and of the program, with the job's devices and threads.
     fn settings(&self, of_launcher: &[String], own: &[String], grammar: WordGrammar, program: &str) -> ToolSettings {
         let settings = ProgramWords::of_launcher().read(without_uv(of_launcher), ToolSettings::new(self.file));
         self.counted(ProgramWords { program, grammar }.read(own, settings))
     }
 
-    /// Settings with the devices and the threads of the job.
+    /// Adds the job's devices and threads.
     fn counted(&self, mut settings: ToolSettings) -> ToolSettings {
         if !settings.is_empty() {
-            // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
+            // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets the variable for this command.
             let (text, variables) = (self.script.text, self.script.variables());
             let launch = LaunchCommand { words: self.words, text, variables };
             launcher::count_devices(&mut settings, &launch);

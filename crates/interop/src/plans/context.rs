@@ -1,4 +1,4 @@
-//! Kinds of context parallelism in the words of several tools. Not for Megatron-LM's, which stand with its ranks.
+//! Kinds of context parallelism, in the words of several tools; Megatron-LM's are beside its ranks.
 
 use shardscope_engine::plan::ContextKind;
 use shardscope_engine::scenario::{Field, Value};
@@ -6,7 +6,7 @@ use shardscope_engine::scenario::{Field, Value};
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
 
-/// How keys and values of PyTorch's context ranks meet, `set_rotate_method`.
+/// How PyTorch's context ranks exchange keys and values (`set_rotate_method`).
 pub(crate) const ROTATED: &[(&str, Value)] = &[
     ("allgather", Value::Word(ContextKind::AllGather.to_word())),
     ("alltoall", Value::Word(ContextKind::Zigzag.to_word())),
@@ -20,7 +20,7 @@ pub(crate) const RING_FUNCTIONS: &[(&str, Value)] = &[
     ("batch_stripe", Value::Word(ContextKind::Zigzag.to_word())),
 ];
 
-/// Reads how many context ranks exchange heads, of a key that says this kind alone.
+/// Reads the number of context ranks from a key that implies the exchange of heads.
 pub(crate) fn read_heads(name: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = settings.take(name) else { return };
     draft.read(Field::Context, &setting.text, &setting.place);

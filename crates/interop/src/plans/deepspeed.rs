@@ -1,4 +1,4 @@
-//! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
+//! DeepSpeed's JSON, alone or under Accelerate or the Trainer.
 
 mod offload;
 
@@ -7,7 +7,7 @@ use shardscope_engine::plan::{ContextKind, MasterWeights, Moments, Optimizer, Pl
 use shardscope_engine::scenario::{Field, Scenario, Value};
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::context;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT};
 use super::draft::PlanDraft;
@@ -22,9 +22,9 @@ use super::table::{
 };
 use super::writer::Line;
 
-/// What its configuration says.
+/// Keys of DeepSpeed's configuration.
 pub(super) const KEYS: &[ToolKey] = &[
-    // Before the two counts that it has to agree with.
+    // First, since the two counts below have to agree with it.
     codec(&BATCH),
     number("train_micro_batch_size_per_gpu", Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
@@ -45,7 +45,7 @@ pub(super) const KEYS: &[ToolKey] = &[
     left_to(post_training::SCRIPT, &post_training::FIELDS),
 ];
 
-/// What no plan says, and what changes nothing.
+/// Keys that no plan can express, and keys without effect.
 const OTHERS: &[ToolKey] = &[
     only("data_types.grad_accum_dtype", HALVES, "leave it out: a plan sums gradients in the format of its weights"),
     only("communication_data_type", HALVES, "leave it out: a plan reduces gradients in the format of its weights"),
@@ -95,7 +95,8 @@ const OTHERS: &[ToolKey] = &[
     nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
 ];
 
-/// Ranks that share sequences by exchanging heads, the one kind that there is (`deepspeed/runtime/sequence_parallel/ulysses_sp.py`).
+/// Ranks that share sequences by exchanging heads, DeepSpeed's only way
+/// (`deepspeed/runtime/sequence_parallel/ulysses_sp.py`).
 const HEADS: Codec = Codec::new(
     &[Field::Context, Field::ContextKind],
     |settings, draft| context::read_heads(SEQUENCES, settings, draft),
@@ -118,13 +119,13 @@ const HEADS: Codec = Codec::new(
     .refused(|| "choose --cp 1".to_owned()),
 ]);
 
-/// Whether context ranks meet otherwise than by their heads.
-fn has_other_kind(asked: &AskedPlan<'_>) -> bool {
+/// True if context ranks exchange anything but heads.
+fn has_other_kind(asked: &PlanQuery<'_>) -> bool {
     asked.layout().context > 1 && asked.job.context_kind() != ContextKind::Ulysses
 }
 
-/// Whether the model's heads fall evenly to the context ranks, and nothing looks at all tokens.
-fn can_exchange_heads(asked: &AskedPlan<'_>) -> bool {
+/// True if the heads divide evenly among context ranks, and nothing attends to all tokens.
+fn can_exchange_heads(asked: &PlanQuery<'_>) -> bool {
     let mut with = Scenario::clone(&asked.job);
     with.plan.context_kind = ContextKind::Ulysses;
     with.checked().is_ok()
@@ -132,11 +133,11 @@ fn can_exchange_heads(asked: &AskedPlan<'_>) -> bool {
 
 const SEQUENCES: &str = "sequence_parallel_size";
 
-/// What a file may say and a plan leaves to the script that trains.
+/// Keys that a file may have and an export leaves to the training script.
 const SCRIPT_TOO: &[ToolKey] =
     &[words("optimizer.type", Field::Optimizer, OPTIMIZERS), number("tensor_parallel.autotp_size", Field::Tensor)];
 
-/// Accelerate's own names for some of it.
+/// Accelerate's names for some of these keys.
 const WITH_ACCELERATE: &[ToolKey] = &[
     number("gradient_accumulation_steps", Field::Accumulate),
     nothing("zero3_init_flag", "loading is no part of a step"),
@@ -149,7 +150,7 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
 
-/// What each is by default, and what the weights are in.
+/// Accepted values: the default, and the weights' formats.
 const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
 
 const DRIVES: &str = "the cluster says how fast its drives are";
@@ -170,14 +171,14 @@ const OPTIMIZERS: &[(&str, Value)] = &[
 /// The first part of the state that each stage shards.
 const STAGES: [Option<Sharded>; 4] = [None, Some(Sharded::Optimizer), Some(Sharded::Gradients), Some(Sharded::Weights)];
 
-/// The newest stack of DeepSpeed that is known.
+/// The newest known stack of DeepSpeed.
 const STACK: (&str, &str) = ("deepspeed-zeropp-2023", "DeepSpeed");
 
-/// That of models of transformers under it.
+/// The stack of transformers' models under DeepSpeed.
 const WITH_TRANSFORMERS: (&str, &str) = ("hf-deepspeed-2024", "Hugging Face models on DeepSpeed");
 
-/// The stack of a model under DeepSpeed. A configuration alone does not say whose model it is: those of transformers attend with
-/// flash attention but for classes with learned positions, which attended plainly until late 2024, as DeepSpeed's own stack does.
+/// The stack of a model under DeepSpeed, whose file does not tell the model's library. transformers uses flash
+/// attention, but with learned positions eager attention until late 2024, as DeepSpeed's stack does.
 pub(super) fn stack_of(stack: (&'static str, &'static str), positions: Positions) -> (&'static str, &'static str) {
     match positions {
         _ if ![STACK, WITH_TRANSFORMERS].contains(&stack) => stack,
@@ -190,12 +191,12 @@ const NUMBER: &str = "zero_optimization.stage";
 const MICS: &str = "zero_optimization.mics_shard_size";
 const ALL: &str = "train_batch_size";
 
-/// Whether it is DeepSpeed's.
+/// True if the settings are DeepSpeed's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     ["zero_optimization", "train_micro_batch_size_per_gpu", ALL].iter().any(|name| settings.has(name))
 }
 
-/// Reads it.
+/// Reads DeepSpeed's settings.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack.get_or_insert(STACK);
@@ -206,7 +207,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     draft.assume(Field::Recompute, Recompute::None, "the configuration says how checkpoints are kept, not whether");
 }
 
-/// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
+/// The global batch: with a micro-batch it gives the accumulation.
 const BATCH: Codec = Codec::new(
     &[Field::GlobalBatch],
     |settings, draft| {
@@ -219,7 +220,7 @@ const BATCH: Codec = Codec::new(
         if layout.tensor * layout.context * layout.pipeline == 1 {
             return writer.line(ALL, Field::GlobalBatch).into_iter().collect();
         }
-        // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
+        // DeepSpeed would count tensor, context and pipeline ranks as data-parallel, and refuse the product.
         writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
         Vec::new()
     },
@@ -243,7 +244,7 @@ fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Gradients quantised on their way, which stage 3 alone has.
+/// Quantised gradient communication, which only stage 3 has.
 const QUANTISED: Codec = Codec::new(
     &[Field::Qgz],
     |settings, draft| table::read(QUANTISED_SWITCH, settings, draft),
@@ -261,11 +262,11 @@ const QUANTISED: Codec = Codec::new(
 
 const QUANTISED_SWITCH: &[ToolKey] = &[words("zero_optimization.zero_quantized_gradients", Field::Qgz, SWITCH)];
 
-/// Names under which a format is switched on.
+/// Sections that switch a format on.
 const FORMATS: [(&str, Precision); 3] =
     [("bf16", Precision::Bf16), ("bfloat16", Precision::Bf16), ("fp16", Precision::Fp16)];
 
-/// What stands beside a format's switch.
+/// Keys beside a format's switch.
 const FORMAT: &[ToolKey] = &[
     words("fp16_master_weights_and_grads", Field::MasterWeights, NO_MASTERS),
     words("bf16_master_weights_and_grads", Field::MasterWeights, NO_MASTERS),
@@ -280,7 +281,7 @@ const NO_MASTERS: &[(&str, Value)] =
 const BF16_MOMENTS: &[(&str, Value)] =
     &[("true", Value::Word(Moments::Bf16.to_word())), ("false", Value::Word(Moments::Fp32.to_word()))];
 
-/// The format of products, and whether a copy of the weights in fp32 stands beside those in 16 bits.
+/// The format of products, and whether fp32 master weights are kept beside 16-bit weights.
 const PRECISION: Codec = Codec::new(&[Field::Precision, Field::MasterWeights], read_precision, |writer| {
     let (plan, mut lines) = (writer.plan(), Vec::new());
     for own in [Precision::Bf16, Precision::Fp16] {
@@ -324,7 +325,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The first part of the state that is sharded, over all ranks or over some.
+/// The stage of ZeRO: the first sharded part of the state, over all ranks or some.
 const STAGE: Codec = Codec::new(&[], read_stage, |writer| {
     let mics = writer.asked.shards().copies > 1 && has_mics(writer.asked, writer.version);
     let over = mics.then(|| Line::new(MICS, writer.asked.shards().over));
@@ -354,14 +355,14 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             draft.take(Field::Strategy, Value::id("mics"), &mics.place);
             draft.read(Field::Shard, &mics.text, &mics.place);
         }
-        // DeepSpeed's own word for what `fsdp` is too.
+        // `zero3` is DeepSpeed's word for `fsdp`.
         (Some(Some(Sharded::Weights)), None) => draft.take(Field::Strategy, Value::id("zero3"), &stage.place),
         (Some(first), _) => draft.shard(*first, None, &stage.place),
         (None, _) => draft.refuse(&stage.place, format!("'{}' is no stage from 0 to 3", stage.text), Field::Strategy),
     }
 }
 
-/// Elements that are gathered ahead: layers of the model.
+/// Prefetched elements, as layers of the model.
 const AHEAD: Codec = Codec::new(
     &[Field::Prefetch],
     |settings, draft| {
@@ -384,13 +385,13 @@ const AHEAD: Codec = Codec::new(
 
 const ELEMENTS_AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
 
-/// Reads it as the Trainer has it.
+/// Reads DeepSpeed's settings under the Trainer.
 pub(crate) fn read_with_transformers(settings: ToolSettings, draft: &mut PlanDraft) {
     draft.stack = Some(WITH_TRANSFORMERS);
     read(settings, draft);
 }
 
-/// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
+/// Reads DeepSpeed's settings under Accelerate: in Accelerate's file, or in the configuration that it names.
 pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
     draft.stack = Some(WITH_TRANSFORMERS);
     if let Some(file) = inside.take("deepspeed_config_file") {
@@ -423,18 +424,18 @@ pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolS
     table::leave(harmless::ACCELERATE, inside, draft);
 }
 
-/// Versions that plans are written for, the newest first.
+/// Versions that plans are written for, newest first.
 pub(crate) const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
-/// What its file says, and what DeepSpeed does otherwise.
+/// Keys of DeepSpeed's file, and where DeepSpeed deviates from plans.
 pub(crate) const TABLE: ToolTable = ToolTable { keys: &[KEYS], others: OTHERS, deviations: &[ONE_EXTENT, ALIKE] };
 
-/// The stage that shards what a plan does.
-fn stage(asked: &AskedPlan<'_>) -> usize {
+/// The stage of a plan.
+fn stage(asked: &PlanQuery<'_>) -> usize {
     STAGES.iter().position(|first| *first == asked.shards().first).unwrap_or_default()
 }
 
-/// Whether it shards weights over a part of the ranks: `MiCS` went with 0.19, which refuses its key.
-fn has_mics(asked: &AskedPlan<'_>, version: &str) -> bool {
+/// True if DeepSpeed can shard weights over part of the ranks: 0.19 dropped `MiCS`, and refuses its key.
+fn has_mics(asked: &PlanQuery<'_>, version: &str) -> bool {
     stage(asked) == 3 && version == "0.18"
 }

@@ -1,6 +1,6 @@
-//! A plan while it is read from another tool's files: its fields, and where each comes from.
+//! A plan being read from another tool's files: its fields, and the source of each.
 //!
-//! Not for any tool's names.
+//! Knows no tool's names.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use super::harmless::HarmlessNames;
 use super::settings::Setting;
 use super::stages::UnevenStages;
 
-/// What two switches put on the host together, where a plan has a word for it.
+/// The union of two offloads, if a plan has a word for it.
 fn offloads(field: Field, one: &Value, other: &Value) -> Option<Value> {
     let (one, other) = (one.get::<Offload>()?, other.get::<Offload>()?);
     let parts = |offload: Offload| [offload.optimizer(), offload.state(), offload.checkpoints(), offload.activations()];
@@ -28,55 +28,54 @@ fn offloads(field: Field, one: &Value, other: &Value) -> Option<Value> {
     (field == Field::Offload).then(|| (*found).into())
 }
 
-/// Fields as they are found, with what is wrong.
+/// Fields found so far, and problems.
 #[derive(Debug, Default)]
 pub(crate) struct PlanDraft {
     values: BTreeMap<Field, (Value, String)>,
-    /// Where the values come from.
+    /// Sources of the values.
     pub report: ImportReport,
-    /// What cannot be taken over.
+    /// Problems that prevent the import.
     pub errors: Vec<Problem>,
-    /// The model, where the files describe one.
+    /// The model, if the files describe one.
     pub model: Option<Model>,
-    /// The stack that the files' tool stands for, and the tool.
+    /// The stack of the files' tool, and whose runs it knows.
     pub stack: Option<(&'static str, &'static str)>,
-    /// Elements that may be gathered ahead, where a file says so: how many units that is depends on the model.
+    /// Elements that may be prefetched, if a file says so; their number of units depends on the model.
     pub prefetched: Option<(f64, String)>,
-    /// Whether the arguments are a log's, which has those too that nobody set.
+    /// True if the arguments are a log's, which lists defaults too.
     pub logged: bool,
-    /// When gradients of several micro-batches are reduced, and why: it matters where there are several.
+    /// When gradients are reduced, and why; it matters with several micro-batches.
     pub reduced: Option<(Reduction, String)>,
-    /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
+    /// Layers per pipeline stage, if a file says so; the number of stages depends on the model.
     pub layers_per_stage: Option<(u32, String)>,
-    /// How stages that are not alike divide the layers, of which the model has so many.
+    /// How uneven stages divide the model's layers.
     pub uneven_stages: Option<(UnevenStages, String)>,
-    /// Layers of each pipeline stage that are computed again, where a file says so: what share that is depends on the model.
+    /// Recomputed layers per pipeline stage, if a file says so; their share depends on the model.
     pub repeated_layers: Option<(u32, String)>,
-    /// Layers whose activations are on the host, where a file says so: whether those are all but the last depends on the
-    /// model.
+    /// Layers with activations on the host, if a file says so; whether those are all but the last depends on the model.
     pub offloaded_layers: Option<(u32, String)>,
-    /// That the MLP runs in tiles of as many tokens as the model has channels.
+    /// Source of a tiled MLP, whose tiles have as many tokens as the model has channels.
     pub tiled: Option<String>,
-    /// What divides a node's cores among its processes.
+    /// Source of dividing a node's cores among its processes.
     pub bound_cores: Option<String>,
-    /// What gives each of several processes of a node one thread.
+    /// Source of one thread for each of a node's processes.
     pub one_thread: Option<String>,
-    /// Layers that are trained, where a file says so: how many stay as they are depends on the model.
+    /// Trained layers, if a file says so; the number of frozen ones depends on the model.
     pub free_layers: Option<(FreeLayers, String)>,
     /// Settings that no table of their tool knows, by their names.
     pub unknown: Vec<(String, Setting)>,
-    /// Those of them that may change size, time or memory for all that is known.
+    /// Unknown settings that may change size, time or memory.
     pub doubted: Vec<(String, Setting)>,
-    /// Settings of each tool that change nothing.
+    /// Settings without effect, by tool.
     pub harmless: HarmlessNames,
-    /// Devices of the nodes, where the user says these.
+    /// Devices on the nodes, if the user gives the nodes.
     of_nodes: Option<u32>,
-    /// Fields that the user says, whatever the files have.
+    /// Fields that the user gives, which override the files.
     given: Vec<Field>,
 }
 
 impl PlanDraft {
-    /// Starts from what the user says, which files do not change.
+    /// Starts from the user's fields, which override the files.
     pub fn new(wishes: PlanWishes, of_nodes: Option<u32>, harmless: HarmlessNames) -> Self {
         let mut draft = Self { model: wishes.model, of_nodes, harmless, ..Self::default() };
         if draft.model.is_some() {
@@ -91,7 +90,7 @@ impl PlanDraft {
         draft
     }
 
-    /// A field whose value a setting gives as people write it.
+    /// Sets a field from a setting's text.
     pub fn read(&mut self, field: Field, text: &str, place: &str) {
         if self.is_overruled(field, place) {
             return;
@@ -104,17 +103,17 @@ impl PlanDraft {
         }
     }
 
-    /// A field whose value follows from what a setting says.
+    /// Sets a field to a value derived from a setting.
     pub fn take(&mut self, field: Field, value: impl Into<Value>, place: &str) {
         if !self.is_overruled(field, place) {
             self.put(field, value.into(), place);
         }
     }
 
-    /// Whether the user says a field, or what is stronger. Then the file is not asked: its value is reported as ignored,
+    /// True if the user gives the field, or one that includes it. The file's value is then reported as ignored,
     /// whatever it is.
     fn is_overruled(&mut self, field: Field, place: &str) -> bool {
-        // A strategy brings its extent, and nodes their devices.
+        // A strategy implies its extent, and nodes imply devices.
         let stronger = match field {
             Field::Shard => Field::Strategy,
             Field::Devices => Field::Nodes,
@@ -128,15 +127,15 @@ impl PlanDraft {
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
-        // Layers are computed again, code is compiled and something is on the host if any of several switches is on: one
-        // that is off leaves it to the others.
+        // Any of several switches turns on recomputation, compilation or an offload: one that is off leaves it to the
+        // others.
         let off = [
             (Field::Recompute, Value::Recompute(Recompute::None)),
             (Field::Compile, Compile::Off.into()),
             (Field::Offload, Offload::None.into()),
         ];
         let is_off = |value: &Value| off.contains(&(field, value.clone()));
-        // One switch moves the state, and another one checkpoints.
+        // One switch may offload the state, and another one checkpoints.
         let both =
             self.values.get(&field).and_then(|(other, said)| Some((offloads(field, other, &value)?, said.clone())));
         let (value, place) = match &both {
@@ -152,7 +151,7 @@ impl PlanDraft {
             Some((other, said)) if *other == value && !said.is_empty() => return,
             Some((other, said)) if said.is_empty() || is_off(other) => self.report.forget(field.key()),
             Some((_, said)) if is_off(&value) => return self.report.ignore(place, format!("{said} says it")),
-            // Two files of one job, say the Trainer's and Accelerate's, must agree: which of them the launcher believes
+            // Two files of one job, such as the Trainer's and Accelerate's, must agree: which one the launcher believes
             // depends on its version.
             Some((other, said)) => {
                 let what = format!("{} is {value} here and {other} in {said}", field.key());
@@ -164,7 +163,7 @@ impl PlanDraft {
         self.values.insert(field, (value, place.to_owned()));
     }
 
-    /// A field that no file says, with what holds all the same.
+    /// Sets a field that no file gives to the value that applies anyway.
     pub fn assume(&mut self, field: Field, value: impl Into<Value>, why: impl Display) {
         if self.values.contains_key(&field) {
             return;
@@ -174,13 +173,13 @@ impl PlanDraft {
         self.values.insert(field, (value, String::new()));
     }
 
-    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`. Gradients
-    /// are summed over copies at each micro-batch.
+    /// Sets the sharding: the first sharded part (`None` is `ddp`), over some ranks (`None` is all). Gradients are
+    /// summed over copies at each micro-batch.
     pub fn shard(&mut self, first: Option<Sharded>, over: Option<Extent>, place: &str) {
         self.shard_with_copies(first, over, "hsdp", place);
     }
 
-    /// The same, with the strategy that has copies of shards of weights.
+    /// As `shard`, with the strategy for copies of sharded weights.
     pub fn shard_with_copies(
         &mut self,
         first: Option<Sharded>,
@@ -201,39 +200,39 @@ impl PlanDraft {
         }
     }
 
-    /// Weights, gradients and moments in 16 bits, without copies of more.
+    /// Keeps weights, gradients and moments in 16 bits, without master weights.
     pub(crate) fn keep_16_bits(&mut self, place: &str) {
         self.take(Field::MasterWeights, MasterWeights::None, place);
         self.take(Field::Moments, Moments::Bf16, place);
     }
 
-    /// The same where no file says it.
+    /// As `keep_16_bits`, where no file says otherwise.
     pub(crate) fn assume_16_bits(&mut self, why: &str) {
         self.assume(Field::MasterWeights, MasterWeights::None, why);
         self.assume(Field::Moments, Moments::Bf16, why);
     }
 
-    /// What is said of a field.
+    /// The value given for a field.
     pub fn value(&self, field: Field) -> Option<&Value> {
         self.values.get(&field).map(|(value, _)| value)
     }
 
-    /// A count that is said.
+    /// The count given for a field.
     pub fn count(&self, field: Field) -> Option<u32> {
         self.value(field)?.get()
     }
 
-    /// A count that is said, or 1.
+    /// The count given for a field, or 1.
     pub fn ranks(&self, field: Field) -> u32 {
         self.count(field).unwrap_or(1).max(1)
     }
 
-    /// Devices of the job, where they are known.
+    /// Devices of the job, if known.
     pub fn devices(&self) -> Option<u32> {
         self.count(Field::Devices).or(self.of_nodes)
     }
 
-    /// Data-parallel ranks, where the devices are known and divide.
+    /// Data-parallel ranks, if the devices are known and divide evenly.
     pub fn data_ranks(&self) -> Option<u32> {
         let product = [Field::Tensor, Field::Context, Field::Pipeline]
             .into_iter()
@@ -242,12 +241,12 @@ impl PlanDraft {
         devices.is_multiple_of(product).then_some(devices / product)
     }
 
-    /// Whether the user says a field.
+    /// True if the user gives a field.
     pub(crate) fn is_given(&self, field: Field) -> bool {
         self.given.contains(&field)
     }
 
-    /// A value that a plan cannot hold, with the flag that says another one.
+    /// Refuses a value that a plan cannot hold; the fix names the field's flag.
     pub fn refuse(&mut self, place: &str, what: impl Display, field: Field) {
         if !self.is_given(field) {
             let fix = format!("say it with --{field}, which goes before the file");
@@ -255,30 +254,30 @@ impl PlanDraft {
         }
     }
 
-    /// `ToolSettings` that contradict one another, or the user.
+    /// Refuses settings that contradict one another, or the user.
     pub(crate) fn contradict(&mut self, place: &str, what: impl Display) {
         self.errors.push(Problem::new(place, what, "correct one of them, or say another --devices"));
     }
 
-    /// A setting that changes size, time or memory as no plan can say.
+    /// Refuses a setting that changes size, time or memory in a way that no plan can express.
     pub fn cannot(&mut self, setting: &Setting, what: &str, fix: &str) {
         self.errors.push(Problem::new(&setting.place, format!("'{}' {what}", setting.text), fix));
     }
 
-    /// A setting whose effect on size, time or memory is not known: it stays with the plan.
+    /// Keeps a setting with the plan whose effect on size, time or memory is unknown.
     pub fn doubt(&mut self, name: &str, setting: Setting) {
         self.report.doubt(&setting.place);
         self.doubted.push((name.to_owned(), setting));
     }
 
-    /// A field that the user has to say.
+    /// Asks the user for a field.
     pub fn ask(&mut self, field: Field, place: &str, what: impl Display) {
         if !self.is_given(field) {
             self.errors.push(Problem::new(place, what, format!("say it with --{field}")));
         }
     }
 
-    /// The fields with their values.
+    /// All fields, with their values.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &Value)> {
         self.values.iter().map(|(field, (value, _))| (*field, value))
     }

@@ -1,6 +1,6 @@
-//! Plans as text that a tool accepts, each for a version of it.
+//! Writes plans as text that a version of a tool accepts.
 //!
-//! Not for the keys of any tool, nor for the disk.
+//! Knows no tool's keys, and does not touch the disk.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_report::figures::caveats;
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::sbatch::{self, Job, JobWishes};
 use super::target::PlanTarget;
 use super::writer::PlanWriter;
@@ -18,19 +18,19 @@ use super::written::{self, Head, Ranks, Written};
 /// A file for a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedPlan {
-    /// Its usual name.
+    /// The file's usual name.
     pub file: &'static str,
-    /// What is in it.
+    /// The file's text.
     pub text: FileText,
-    /// What the tool does otherwise than planned.
+    /// Where the tool deviates from the plan.
     pub notes: Vec<String>,
-    /// Fields that the file says as planned.
+    /// Fields that the file states as planned.
     pub fields: BTreeSet<Field>,
-    /// Fields that the file says in some way, or that are left to who starts the tool.
+    /// Fields that the file states in any way, or leaves to whoever starts the tool.
     pub said: BTreeSet<Field>,
 }
 
-/// A scenario's plan for a tool, or why there is none.
+/// Writes a scenario's plan for a tool, unless the tool refuses it.
 pub fn export(
     target: PlanTarget,
     version: Option<&str>,
@@ -39,7 +39,7 @@ pub fn export(
 ) -> Result<ExportedPlan, Vec<Problem>> {
     let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
-    let asked = AskedPlan::new(scenario.checked()?);
+    let asked = PlanQuery::new(scenario.checked()?);
     let (mut refused, mut notes) = (Vec::new(), Vec::new());
     for lack in target.asked(version).lacks(&asked) {
         match lack.fix {

@@ -1,18 +1,16 @@
-//! The layers of a model that a tool's file trains, and how many before them stay as they are. Not for the files
-//! ([`super::frozen`]).
+//! The layers that a tool's file trains, and the number of frozen layers before them. [`super::frozen`] reads the files.
 
-/// The layers that are trained: how many stay as they are depends on the model.
+/// The trained layers; the number of frozen ones depends on the model.
 #[derive(Debug)]
 pub(crate) enum FreeLayers {
-    /// So many of the last ones.
+    /// This many last layers.
     Last(u32),
-    /// Those whose numbers fit any of these.
+    /// Layers whose numbers match any of these.
     Numbered(Vec<LayerNumbers>),
 }
 
 impl FreeLayers {
-    /// How many layers of a model stay as they are, before those that are trained; `None` where others are between or
-    /// behind these.
+    /// Number of frozen layers before the trained ones; `None` if others lie between or after these.
     pub fn frozen(&self, layers: u32) -> Option<u32> {
         let free = |layer: u32| match self {
             Self::Last(free) => layer >= layers.saturating_sub(*free),
@@ -23,15 +21,15 @@ impl FreeLayers {
     }
 }
 
-/// Numbers of layers as a pattern of axolotl's writes them: digits, and classes of digits.
+/// Layer numbers in a pattern of axolotl's: digits, and classes of digits.
 #[derive(Debug)]
 pub(crate) struct LayerNumbers {
     places: Vec<DigitPlace>,
-    /// Whether more digits may follow, as behind a pattern that ends there.
+    /// True if more digits may follow: the pattern ends there.
     open: bool,
 }
 
-/// A digit of a number, one of several.
+/// The digits that one position may have.
 #[derive(Debug)]
 struct DigitPlace {
     digits: Vec<char>,
@@ -39,7 +37,7 @@ struct DigitPlace {
 }
 
 impl LayerNumbers {
-    /// The alternatives of a pattern like `2[0-9]+` or `(30|31)`; `None` where it is more than that.
+    /// The alternatives of a pattern like `2[0-9]+` or `(30|31)`; `None` for any other pattern.
     pub(super) fn read(pattern: &str, open: bool) -> Option<Vec<Self>> {
         let inside = pattern.strip_prefix('(').and_then(|inside| inside.strip_suffix(')'));
         inside.unwrap_or(pattern).split('|').map(|one| Some(Self { places: places(one)?, open })).collect()
@@ -58,7 +56,7 @@ impl LayerNumbers {
     }
 }
 
-/// The places of one alternative.
+/// The positions of one alternative.
 fn places(text: &str) -> Option<Vec<DigitPlace>> {
     let (mut places, mut left): (Vec<DigitPlace>, Vec<char>) = (Vec::new(), text.chars().rev().collect());
     while let Some(next) = left.pop() {
@@ -77,7 +75,7 @@ fn places(text: &str) -> Option<Vec<DigitPlace>> {
     (!places.is_empty()).then_some(places)
 }
 
-/// The digits of a class, behind its bracket.
+/// The digits of a class, after its opening bracket.
 fn class(left: &mut Vec<char>) -> Option<Vec<char>> {
     let mut digits = Vec::new();
     loop {

@@ -1,5 +1,4 @@
-//! Parts of a model that stay as they are, as LLaMA-Factory and axolotl name those that do not. Not for adapters
-//! ([`super::adapters`]).
+//! Frozen parts of a model; LLaMA-Factory and axolotl name the others. [`super::adapters`] reads adapters.
 
 use shardscope_engine::plan::{FrozenEnds, TrainMethod};
 use shardscope_engine::scenario::Field;
@@ -9,11 +8,11 @@ use super::draft::PlanDraft;
 use super::free_layers::{FreeLayers, LayerNumbers};
 use super::settings::{Setting, ToolSettings};
 
-/// The fields, which a launcher's own file leaves to the script, and what says them there.
+/// Fields that a launcher's file leaves to the script, and what sets them there.
 pub const FIELDS: [Field; 2] = [Field::FrozenLayers, Field::FrozenEnds];
 pub const SCRIPT: &str = "the script's requires_grad_(False)";
 
-/// Reads what stays as it is, where a tool says that something does.
+/// Reads the frozen parts, if a tool freezes any.
 pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if settings.text(LLAMA_FACTORY) == Some("freeze") {
         read_factory(settings, draft);
@@ -23,8 +22,8 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// LLaMA-Factory's `freeze` leaves everything as it is but the last layers and the modules that are named beside them
-/// (`_setup_freeze_tuning` of its `model/adapter.py`).
+/// LLaMA-Factory's `freeze` trains only the last layers and the extra modules named (`_setup_freeze_tuning` of its
+/// `model/adapter.py`).
 fn read_factory(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(method) = settings.take(LLAMA_FACTORY) else { return };
     draft.take(Field::Train, TrainMethod::Full, &method.place);
@@ -50,8 +49,8 @@ fn read_factory(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     take_ends(has("embed_tokens"), has("lm_head"), &extra.map_or(method.place, |extra| extra.place), draft);
 }
 
-/// axolotl leaves everything as it is but parameters whose names begin with one of its patterns
-/// (`freeze_layers_except` of its `utils/freeze.py`).
+/// axolotl trains only parameters whose names begin with one of its patterns (`freeze_layers_except` of its
+/// `utils/freeze.py`).
 fn read_patterns(unfrozen: &Setting, draft: &mut PlanDraft) {
     let (mut embedding, mut head, mut all, mut numbers) = (false, false, false, Vec::new());
     let patterns = names(unfrozen);
@@ -60,12 +59,12 @@ fn read_patterns(unfrozen: &Setting, draft: &mut PlanDraft) {
         return draft.report.ignore(&unfrozen.place, "everything is trained");
     }
     for pattern in patterns {
-        // A period stands for itself, also before `*`: the end of a pattern says whether a number may go on.
+        // A period is literal, even before `*`; a pattern that does not end in one also matches longer numbers.
         let (whole, closed) = (pattern.trim_start_matches('^').replace("\\.", "."), pattern.ends_with('.'));
         let name = whole.split('$').next().unwrap_or_default().trim_end_matches(".*").trim_end_matches('.');
         let layers = name.strip_prefix("model.layers.").or_else(|| name.strip_prefix("layers."));
         match (name.trim_end_matches(".weight"), layers) {
-            // All of the model that reads text, beside one that sees and stays as it is.
+            // The whole language model, beside a frozen vision model.
             ("model.language_model" | "language_model.model" | "language_model" | "model", _) => {
                 (embedding, all) = (true, true);
             }
@@ -95,7 +94,7 @@ fn take_ends(embedding: bool, head: bool, place: &str, draft: &mut PlanDraft) {
     draft.take(Field::FrozenEnds, ends, place);
 }
 
-/// The names of a list, which stands as `["lm_head"]` or as `lm_head,norm`.
+/// Names in a list, written as `["lm_head"]` or as `lm_head,norm`.
 fn names(setting: &Setting) -> Vec<String> {
     serde_json::from_str(&setting.text).unwrap_or_else(|_| {
         let names = setting.text.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -1,7 +1,7 @@
-//! Settings that change neither the size nor the time nor the memory of a step, by tool, each with the reason: data of
-//! `presets/tools`, to which users add files of their own. Beside them kernels that take a time of their own, which no plan says.
+//! Settings that change neither size, time nor memory of a step, by tool, each with the reason: data in
+//! `presets/tools`, where users may add files. Also kernels whose time no plan knows.
 //!
-//! A name that is neither there nor in a tool's own table is unknown.
+//! A name that is neither there nor in a tool's table is unknown.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file;
 
-/// The tools whose settings they are: the files of the same names, and those that say so.
+/// Tools with a list of harmless settings: the name of its file, or the file's `of`.
 pub(crate) const LAUNCHER: &str = "launcher";
 pub(crate) const ACCELERATE: &str = "accelerate";
 pub(crate) const ACCELERATE_MEGATRON: &str = "accelerate-megatron";
@@ -22,11 +22,11 @@ pub(crate) const MEGATRON: &str = "megatron";
 pub(crate) const TORCHTITAN: &str = "torchtitan";
 pub(crate) const PRIMUS: &str = "primus";
 
-/// Names that change nothing, and names of kernels, by tool.
+/// Names without effect, and names of kernels, by tool.
 #[derive(Debug, Default)]
 pub(crate) struct HarmlessNames(BTreeMap<String, [Vec<Harmless>; 2]>);
 
-/// Names of settings, and why they change nothing, or what is not known of them. A `*` stands for any end.
+/// Names of settings, and why they change nothing or what is unknown about them. A final `*` stands for any end.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Harmless {
@@ -34,7 +34,7 @@ pub(crate) struct Harmless {
     pub names: Vec<String>,
 }
 
-/// A file of a tool.
+/// A tool's file in `presets/tools`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolFile {
@@ -44,14 +44,14 @@ struct ToolFile {
     _name: Option<String>,
     #[serde(rename = "source")]
     _source: Option<String>,
-    /// The tool that it adds to, where the file has another name.
+    /// The tool that the file adds to, if it has another name.
     of: Option<String>,
     #[serde(default)]
     harmless: Vec<Harmless>,
-    /// Kernels in the place of others, with which a plan stays possible and its figures are less sure.
+    /// Replacements of kernels: a plan stays possible, but its figures are less sure.
     #[serde(default, rename = "kernel")]
     kernels: Vec<Harmless>,
-    /// Classes of Hugging Face's models and keys of their files, which an import of a model reads.
+    /// Families of Hugging Face's models and ignored keys, which the import of a model reads.
     #[serde(rename = "family")]
     _family: Option<toml::Value>,
     #[serde(rename = "ignored")]
@@ -59,7 +59,7 @@ struct ToolFile {
 }
 
 impl HarmlessNames {
-    /// Those of a library's files.
+    /// Loads a library's files.
     pub fn of_library(library: &Library) -> Result<Self, Vec<Problem>> {
         let mut found = Self::default();
         for entry in library.entries(Kind::Tool) {
@@ -74,7 +74,7 @@ impl HarmlessNames {
         Ok(found)
     }
 
-    /// Those of a tool, and its kernels.
+    /// A tool's names without effect, and its kernels.
     pub fn of_tool(&self, tool: &str) -> [&[Harmless]; 2] {
         self.0.get(tool).map_or([&[]; 2], |both| both.each_ref().map(Vec::as_slice))
     }

@@ -1,5 +1,5 @@
-//! Kernels that programs of fine-tuning put in the place of a model's own: which attention runs, and those of Liger. Not for the
-//! switches that are of the loss alone ([`super::loss`]).
+//! Kernels with which fine-tuning programs replace a model's: attention, and Liger's. [`super::loss`] has the switches
+//! for the loss alone.
 
 use shardscope_engine::plan::{AttentionKernel, LossKind};
 use shardscope_engine::scenario::Field;
@@ -8,10 +8,10 @@ use super::draft::PlanDraft;
 use super::settings::ToolSettings;
 use super::table::{self, Codec, OFF};
 
-/// What keeps the scores of all pairs of tokens; any other kernel keeps none, of the Hub's too.
+/// Kernels that store the scores of all pairs of tokens; all others, the Hub's too, store none.
 const KEEPS_SCORES: &[&str] = &["eager", "disabled", "math", "false"];
 
-/// Which attention runs, under the names of several programs. Of kernels that keep no scores the stack says which.
+/// The attention kernel, under the names of several programs. The stack picks among kernels that store no scores.
 pub(super) const ATTENTION: Codec = Codec::new(
     &[],
     |settings, draft| {
@@ -29,15 +29,15 @@ pub(super) const ATTENTION: Codec = Codec::new(
     |_| Vec::new(),
 );
 
-/// Switches of all of Liger's kernels: of the Trainer, of LLaMA-Factory, and of older TRL and ms-swift.
+/// Switches for all Liger kernels: the Trainer's, LLaMA-Factory's, and those of older TRL and ms-swift.
 const LIGER: [&str; 3] = ["use_liger_kernel", "enable_liger_kernel", "use_liger"];
 
-/// Which of them are on, of the Trainer's (`apply_liger_kernel` of transformers' `integrations/liger.py`).
+/// Prefix of the Trainer's switches for single kernels (`apply_liger_kernel` of transformers' `integrations/liger.py`).
 const LIGER_KERNELS: &str = "liger_kernel_config.";
 
-/// Reads the switch of an MLP in tiles, and how many tiles there are: axolotl's, which takes as many tokens a tile as the model has
-/// channels where it is not told (`src/axolotl/monkeypatch/tiled_mlp/patch.py`), and ms-swift's, which then takes four tiles
-/// (`swift/plugin/tiled_mlp.py`, which 4.6 has no more).
+/// Reads the switch for a tiled MLP, and the number of tiles. Without a number, axolotl's tiles have as many tokens as
+/// the model has channels (`src/axolotl/monkeypatch/tiled_mlp/patch.py`), and ms-swift takes four tiles
+/// (`swift/plugin/tiled_mlp.py`, gone in 4.6).
 pub(super) fn read_tiles(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let count = settings.take(TILES);
     for name in ["tiled_mlp", TILES_OF_SWIFT] {
@@ -51,12 +51,12 @@ pub(super) fn read_tiles(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// How many tiles the MLP has, and ms-swift's switch of them.
+/// Key for the number of tiles, and ms-swift's switch for them.
 const TILES: &str = "tiled_mlp_num_shards";
 const TILES_OF_SWIFT: &str = "use_tiled_mlp";
 
-/// Reads Liger's kernels. That of the loss is a plan's; those of norms, activations and positions keep less and take less
-/// time, which no stack of these tools knows: they stay with the plan as what may change its figures.
+/// Reads Liger's kernels. The loss kernel is a field of the plan. Kernels of norms, activations and positions save
+/// memory and time, which no stack of these tools knows: they stay with the plan as unknown settings.
 pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let on = |text: &str| !OFF.contains(&text);
     let whole = |name: &str| settings.text(&format!("{LIGER_KERNELS}{name}"));
@@ -87,8 +87,8 @@ pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// axolotl's switches of kernels that are not of the loss: Liger's (src/axolotl/integrations/liger/args.py), and its own of
-/// adapters (src/axolotl/kernels/lora.py).
+/// axolotl's switches for kernels other than the loss: Liger's (src/axolotl/integrations/liger/args.py), and its own
+/// for adapters (src/axolotl/kernels/lora.py).
 const KERNELS_BESIDE: [&str; 10] = [
     "lora_mlp_kernel",
     "lora_qkv_kernel",

@@ -1,7 +1,7 @@
 //! Counts the devices of a script's job from the options of `torchrun`, `accelerate launch`, `deepspeed`, `mpirun` and
 //! `srun`, from variables and from the script's `#SBATCH` lines.
 //!
-//! Not for the program's own arguments.
+//! Does not read the program's own arguments.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ const OF_A_NODE: [[&str; 2]; 3] =
     [["--gpus-per-node", "--gres"], ["--ntasks-per-node", "--tasks-per-node"], ["--gpus-per-task", "--gpus-per-task"]];
 const OF_ALL: [[&str; 2]; 2] = [["--gpus", "-G"], ["--ntasks", "-n"]];
 
-/// A count of devices, and where it stands.
+/// A number of devices, and its source.
 type Counted = (u32, &'static str);
 
-/// A job's command, and what its script says before it.
+/// A job's command, and its script.
 pub(super) struct LaunchCommand<'a> {
     /// The words of the command.
     pub words: &'a [String],
     /// The whole script.
     pub text: &'a str,
-    /// What the script sets.
+    /// Variables that the script sets.
     pub variables: &'a BTreeMap<String, String>,
 }
 
@@ -31,12 +31,12 @@ impl LaunchCommand<'_> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The devices that the script leaves visible.
+    /// Number of devices that the script leaves visible.
     fn visible(&self) -> Option<u32> {
         listed(self.variable(VISIBLE)?)
     }
 
-    /// Whether one of some programs is started.
+    /// True if one of some programs is started.
     fn starts(&self, programs: &[&str]) -> bool {
         self.words.iter().any(|word| programs.contains(&word.as_str()))
     }
@@ -45,7 +45,7 @@ impl LaunchCommand<'_> {
 /// Launchers that start a process on each visible device, unless a file or a count says otherwise.
 const ON_EACH: [&str; 5] = ["llamafactory-cli", "deepspeed", "trl", "axolotl", "accelerate"];
 
-/// Those whose processes torchrun starts, or its module.
+/// Launchers whose processes are started by torchrun or its module.
 const BY_TORCHRUN: [&str; 8] = [
     TORCHRUN,
     "torch.distributed.run",
@@ -57,16 +57,16 @@ const BY_TORCHRUN: [&str; 8] = [
     "axolotl",
 ];
 
-/// What a script's threads of each process are read from where it sets none: torchrun gives one to each of several.
+/// Setting that notes a start by torchrun, which gives each of several processes one thread unless the script sets threads.
 pub(super) const TORCHRUN: &str = "torchrun";
 
-/// The setting that says the devices of a job.
+/// Setting for the devices of a job.
 pub(super) const DEVICES: &str = "world_size";
 
-/// The variable that sets how many threads of the host each process has.
+/// Variable for the host's threads in each process.
 pub(super) const THREADS: &str = "OMP_NUM_THREADS";
 
-/// The variable that leaves some devices of a node to a job.
+/// Variable that leaves some devices of a node to a job.
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
 /// Puts the number of devices into the settings as `world_size`, and takes out the settings that it was counted from.
@@ -94,8 +94,8 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
     }
 }
 
-/// Puts the threads of each process into the settings, where the script sets them to a number or to the processors of its
-/// task, or the launcher that does.
+/// Puts each process's threads into the settings, if the script sets a number or its task's processors; else notes a
+/// launcher that sets them.
 pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
     let Some(said) = launch.variable(THREADS) else {
         if launch.starts(&BY_TORCHRUN) {
@@ -111,15 +111,14 @@ pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<
     }
 }
 
-/// The devices of a job that has those of each node: of several, one process drives all or one, unless its launcher starts
-/// one for each.
+/// Devices of a job, from those visible on a node. Several count only if the launcher starts a process on each.
 fn of_visible(settings: &ToolSettings, launch: &LaunchCommand<'_>) -> Option<u32> {
     let on_each = launch.starts(&ON_EACH) && !["config_file", "hostfile"].iter().any(|file| settings.has(file));
     let each = launch.visible().filter(|count| *count == 1 || on_each)?;
     Some(per_node(Some(&each.to_string()), launch.variable("NNODES"), launch)?.0)
 }
 
-/// `torchrun --nproc_per_node 8`: one node, unless `--nnodes` or the job's head says how many.
+/// `torchrun --nproc_per_node 8`: on one node, unless `--nnodes` or the job's head gives a number.
 fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &LaunchCommand<'_>) -> Option<Counted> {
     let each = match each? {
         "gpu" | "auto" => launch.visible().or_else(|| devices_of_a_node(&heads(launch.text)))?,
@@ -132,7 +131,7 @@ fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &LaunchCommand<'_>)
     Some((each.checked_mul(nodes.filter(|_| !elastic)?)?, "--nnodes x --nproc_per_node"))
 }
 
-/// Nodes times devices of each, or all devices.
+/// Nodes times devices per node, or all devices.
 fn of_slurm(words: &[String], place: &'static str) -> Option<Counted> {
     if place == "srun" && !words.iter().any(|word| word == "srun") {
         return None;
@@ -160,7 +159,7 @@ fn heads(text: &str) -> Vec<String> {
     lines.flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace()).map(str::to_owned).collect()
 }
 
-/// The value of an option where it stands last: `--nodes=4`, `--nodes 4`, `-N 4`, `-N4`.
+/// The last value of an option: `--nodes=4`, `--nodes 4`, `-N 4`, `-N4`.
 fn option<'a>(words: &'a [String], names: [&str; 2]) -> Option<&'a str> {
     let value = |at: usize, word: &'a str| {
         names.into_iter().find_map(|name| match word.strip_prefix(name)? {

@@ -1,13 +1,13 @@
-//! Files of LLaMA-Factory's `v1`, which say in sections what those before it say side by side (`src/llamafactory/v1/config` of
-//! hiyouga/LLaMA-Factory at ff6d4d12). Not for what these settings mean.
+//! Files of LLaMA-Factory's `v1`, which group in sections what older files have side by side
+//! (`src/llamafactory/v1/config` of hiyouga/LLaMA-Factory at ff6d4d12). Does not interpret the settings.
 
 use super::programs;
 use super::settings::ToolSettings;
 
-/// As reports name it, and the table of programs.
+/// The name in reports, and in the table of programs.
 const NAME: &str = "LLaMA-Factory v1";
 
-/// Its names and those of the files before it, or of the Trainer's.
+/// Names in `v1`, and in older files or the Trainer's.
 const NAMES: &[(&str, &str)] = &[
     ("model", "model_name_or_path"),
     ("micro_batch_size", "per_device_train_batch_size"),
@@ -24,7 +24,7 @@ const NAMES: &[(&str, &str)] = &[
     ("quant_config.quantization_bit", "quantization_bit"),
 ];
 
-/// What says data, files and answers for a look at the model, or what another setting says.
+/// Settings of data, files and sample answers, or implied by other settings.
 const BESIDE: [&str; 9] = [
     "model_class",
     "quant_config.name",
@@ -37,13 +37,13 @@ const BESIDE: [&str; 9] = [
     "lr_scheduler_config*",
 ];
 
-/// Whether a file is one of these.
+/// True if a file is of `v1`.
 pub(super) fn is_of(settings: &ToolSettings) -> bool {
     settings.has("model_class")
         && ["dist_config", "peft_config", "micro_batch_size"].iter().any(|name| settings.has(name))
 }
 
-/// What it says, under the older names.
+/// The file's settings, under the older names.
 pub(super) fn of_file(mut settings: ToolSettings) -> ToolSettings {
     for (own, name) in NAMES {
         settings.call(own, name);

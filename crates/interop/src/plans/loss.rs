@@ -1,27 +1,27 @@
-//! How tools say the way in which the loss is computed. Not for which stack computes it how.
+//! Tools' settings for computing the loss. Not for how each stack computes it.
 
 use shardscope_engine::plan::{LossFormat, LossKind, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
 use super::table::{Codec, OFF, ToolKey, only, words};
 use super::writer::Line;
 
-/// The fields that a launcher's own file leaves to the script, and who says them there.
+/// Fields that a launcher's file leaves to the script, and what sets them there.
 pub(super) const FIELDS: [Field; 3] = [Field::Loss, Field::LossChunk, Field::LossFormat];
 pub(super) const SCRIPT: &str = "the script's own, for which `export --to hf-trainer` writes TRL's `loss_type`";
 
-/// Tokens of a chunk of TRL's (`_CHUNKED_LM_HEAD_CHUNK_SIZE` of `trl/trainer/sft_trainer.py`).
+/// Tokens in a chunk of TRL's (`_CHUNKED_LM_HEAD_CHUNK_SIZE` of `trl/trainer/sft_trainer.py`).
 const TRL_CHUNK: u32 = 256;
 
-/// Tokens of a block of Apple's cut cross-entropy, whose logits stay in the device's caches: as a chunk, the least that its
-/// kernels take (apple/ml-cross-entropy, `cut_cross_entropy/tl_autotune.py`).
+/// Tokens in a block of Apple's cut cross-entropy, whose logits stay in the device's caches. As a chunk: the smallest
+/// that its kernels take (apple/ml-cross-entropy, `cut_cross_entropy/tl_autotune.py`).
 const CUT_CHUNK: u32 = 128;
 
-/// TRL's loss by its name (`trl/trainer/sft_config.py`): in chunks its products are in fp32.
+/// TRL's loss by its name (`trl/trainer/sft_config.py`); in chunks, its products are in fp32.
 pub(super) const TRL: Codec = Codec::new(
     &FIELDS,
     |settings, draft| {
@@ -88,8 +88,8 @@ pub(super) const TRL: Codec = Codec::new(
     ),
 ]);
 
-/// Whether the loss is of a method after pre-training, whose `loss_type` is another one (`trl/trainer/dpo_config.py`).
-fn is_of_answers(asked: &AskedPlan<'_>) -> bool {
+/// True for methods other than SFT, whose `loss_type` is another one (`trl/trainer/dpo_config.py`).
+fn is_of_answers(asked: &PlanQuery<'_>) -> bool {
     asked.plan().post_training.method != PostMethod::Sft
 }
 
@@ -99,8 +99,8 @@ const LOSS_TYPE: &str = "loss_type";
 const CHUNKED: &str = "chunked_nll";
 const WHOLE: &str = "nll";
 
-/// Switches of single kernels in the place of the loss: Liger's by axolotl's names (src/axolotl/integrations/liger/args.py), and
-/// flash-attn's.
+/// Switches that compute the loss in one kernel: Liger's under axolotl's names
+/// (src/axolotl/integrations/liger/args.py), and flash-attn's.
 pub(super) const KERNELS: &[ToolKey] = &[
     words("liger_fused_linear_cross_entropy", Field::Loss, &[("true", IN_CHUNKS), ("false", OF_STACK)]),
     words("liger_cross_entropy", Field::Loss, &[("true", IN_ONE_KERNEL), ("false", OF_STACK)]),
@@ -108,19 +108,19 @@ pub(super) const KERNELS: &[ToolKey] = &[
     only("chunked_cross_entropy*", OFF, "give the run without it: its logits are whole, which a plan's chunks are not"),
 ];
 
-/// How a loss is computed by such switches.
+/// Values of the loss for such switches.
 pub(super) const IN_CHUNKS: Value = Value::Word(LossKind::Chunked.to_word());
 const IN_ONE_KERNEL: Value = Value::Word(LossKind::Fused.to_word());
 pub(super) const OF_STACK: Value = Value::Word(LossKind::Stack.to_word());
 pub(super) const OF_WHOLE_LOGITS: Value = Value::Word(LossKind::Whole.to_word());
 
-/// Takes over Apple's cut cross-entropy.
+/// Sets Apple's cut cross-entropy.
 pub(super) fn cut(draft: &mut PlanDraft, place: &str) {
     draft.take(Field::Loss, LossKind::Chunked, place);
     draft.take(Field::LossChunk, CUT_CHUNK, place);
 }
 
-/// axolotl's switch of the plugin that has cut cross-entropy, which is on where that is there.
+/// axolotl's switch for the plugin with cut cross-entropy; without it, the plugin's presence decides.
 pub(super) fn read_cut(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<bool> {
     let setting = settings.take("cut_cross_entropy")?;
     let is_on = !OFF.contains(&setting.text.as_str());
@@ -132,8 +132,8 @@ pub(super) fn read_cut(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Op
     Some(is_on)
 }
 
-/// Megatron-LM's loss in one kernel of Transformer Engine, which is its own where the switch is on and the other word is
-/// `native`: those are the stack's operators, fused by a compiler (`megatron/core/fusions/fused_cross_entropy.py`).
+/// Megatron-LM's loss in one kernel of Transformer Engine. With the word `native`, the switch has a compiler fuse the
+/// stack's operators instead (`megatron/core/fusions/fused_cross_entropy.py`).
 pub(super) const MEGATRON: Codec = Codec::new(
     &[Field::Loss],
     |settings, draft| {

@@ -1,6 +1,6 @@
-//! Megatron-LM's arguments, from a script or from the head of a log: both say the same names.
+//! Megatron-LM's arguments, from a script or the head of a log: both use the same names.
 //!
-//! What is absent from a script has the parser's default; a log has every argument.
+//! An argument absent from a script has the parser's default; a log has every argument.
 
 mod attention;
 mod formats;
@@ -15,7 +15,7 @@ use shardscope_engine::scenario::{Field, Value};
 use shardscope_library::text::shell::ShellCode;
 
 use super::adapters;
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::{ALIKE, Deviation, ONE_EXTENT};
 use super::draft::PlanDraft;
 use super::harmless;
@@ -30,13 +30,13 @@ use super::written::{Head, Ranks, options};
 use crate::FileText;
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 
-/// The stack that knows what Megatron-LM runs.
+/// The stack for runs of Megatron-LM.
 pub(super) const OWN_STACK: (&str, &str) = ("megatron-2024", "Megatron-LM");
 
-/// That of adapters, which Megatron-LM has none of.
+/// The stack for adapters, which Megatron-LM itself lacks.
 const WITH_ADAPTERS: (&str, &str) = ("megatron-bridge-2025", "adapters under Megatron Bridge");
 
-/// What single arguments say.
+/// Arguments that state fields of a plan.
 const KEYS: &[ToolKey] = &[
     codec(&loss::MEGATRON),
     codec(&DEVICES),
@@ -86,14 +86,14 @@ const KEYS: &[ToolKey] = &[
     codec(&ranks::SHARDING),
 ];
 
-/// What no plan says, and what changes nothing.
+/// Arguments that no plan can express, and arguments without effect.
 const OTHERS: &[ToolKey] = &[
     only("checkpoint_in_cpu", OFF, "a plan offloads checkpoints by --offload checkpoints"),
     only("partition_activations", OFF, WHOLE),
     only("distribute_saved_activations", OFF, WHOLE),
     only("distribute_checkpointed_activations", OFF, WHOLE),
     only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
-    // Megatron Bridge's word, beside which `bf16` stands.
+    // Megatron Bridge's argument, given beside `bf16`.
     only("mixed_precision", &["bf16_mixed"], "say the recipe by --precision, and leave it out"),
     only("vision_model_type", OFF, PICTURES),
     only("recompute_vision", OFF, PICTURES),
@@ -110,28 +110,28 @@ const OTHERS: &[ToolKey] = &[
     nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];
 
-/// Words of programs beside it that train something else, nothing, or a recipe of their own: in other tools' files they mean
-/// other things.
+/// Arguments of related programs that train something else, nothing, or a recipe; in other tools' files they mean other
+/// things.
 const OTHER_PROGRAMS: &[ToolKey] = &[
     only("model_provider", &["gpt", "hybrid", "mamba"], PICTURES),
     only("audio_encoder_model", OFF, PICTURES),
     only("task", OFF, "give the training of the language model itself"),
     only("decode_only_cuda_graphs", OFF, "give the script that trains"),
-    // Megatron Bridge's launchers name a recipe, which says the rest.
+    // Megatron Bridge's launchers name a recipe, which sets the rest.
     only("recipe", OFF, RECIPE_OF_BRIDGE),
     only("model_recipe_name", OFF, RECIPE_OF_BRIDGE),
     only("compute_dtype", OFF, RECIPE_OF_BRIDGE),
 ];
 
-/// What its arguments say, and what Megatron-LM does otherwise.
+/// Megatron-LM's arguments, and where it deviates from plans.
 pub(crate) const TABLE: ToolTable =
     ToolTable { keys: &[KEYS], others: OTHERS, deviations: &[ONE_EXTENT, ALIKE, shape::LOST[0], shape::LOST[1]] };
 
 /// The version that [`text`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
 
-/// Which of the kernels that TransformerEngine has may run (`AttnBackend`). Of flash attention it takes the newest that is
-/// installed, which the stack says.
+/// Transformer Engine's attention kernel (`AttnBackend`). For flash attention it takes the newest installed, which the
+/// stack tells.
 const ATTENTION: Codec = Codec::new(
     &[Field::AttentionKernel],
     |settings, draft| {
@@ -156,15 +156,15 @@ const ATTENTION: Codec = Codec::new(
 const BACKEND: &str = "attention_backend";
 const BACKENDS: [(&str, AttentionKernel); 2] = [("fused", AttentionKernel::Cudnn), ("unfused", AttentionKernel::Plain)];
 
-/// The devices of the job, which its environment says.
+/// Devices of the job; an export leaves them to the environment.
 const DEVICES: Codec = Codec::new(
     &[Field::Devices],
     |settings, draft| table::read(&[number("world_size", Field::Devices)], settings, draft),
     |_| Vec::new(),
 );
 
-/// Tokens of a sequence. Of a model that reads pictures too `seq_length` counts those, and `decoder_seq_length` the tokens of
-/// the language model (examples/multimodal/train.py).
+/// Tokens per sequence. For vision-language models `seq_length` counts image tokens, and `decoder_seq_length` the
+/// language model's (examples/multimodal/train.py).
 const SEQUENCE: Codec = Codec::new(
     &[Field::Sequence],
     |settings, draft| {
@@ -200,7 +200,7 @@ const SEQUENCE: Codec = Codec::new(
 
 const TOKENS: &str = "seq_length";
 
-/// The optimizer whose state has formats of its own, and which runs on the host.
+/// The precision-aware optimizer, which formats of the state and its offload need.
 const PRECISION_AWARE: Codec = Codec::new(
     &[],
     |settings, draft| table::read(&[nothing(AWARE, "its formats are fp32 unless others are named")], settings, draft),
@@ -212,7 +212,7 @@ const PRECISION_AWARE: Codec = Codec::new(
 
 const AWARE: &str = "use_precision_aware_optimizer";
 
-/// Sequences split over tensor ranks, as a plan's stack has them.
+/// Sequence parallelism over tensor ranks, as the plan's stack has it.
 const SEQUENCES_SPLIT: Codec = Codec::new(
     &[],
     |settings, draft| table::read(&[nothing(SPLIT, STACK)], settings, draft),
@@ -229,7 +229,7 @@ const SEQUENCES_SPLIT: Codec = Codec::new(
 
 const SPLIT: &str = "sequence_parallel";
 
-/// The batch of all ranks.
+/// The global batch of all ranks.
 const BATCH: Codec = Codec::new(
     &[Field::GlobalBatch, Field::Accumulate],
     |settings, draft| match settings.take(GLOBAL) {
@@ -241,7 +241,7 @@ const BATCH: Codec = Codec::new(
 
 const GLOBAL: &str = "global_batch_size";
 
-/// How long the run is, where it says so.
+/// Length of the run, if given.
 const LENGTH: Codec = Codec::new(&[], read_length, |writer| {
     let samples = |tokens: f64| (tokens / f64::from(writer.plan().sequence)).ceil() as u64;
     writer.plan().length().map(|tokens| Line::new(SAMPLES, samples(tokens))).into_iter().collect()
@@ -263,7 +263,7 @@ const GATHERED_IN_FP8: &str = "choose a --stack whose weights are gathered in fp
 const PICTURES: &str =
     "name the language model with --model, and give its own training: a plan has no model that reads pictures";
 
-/// Flags by which a script of Megatron-LM is known.
+/// Flags by which a script of Megatron-LM is recognised.
 pub(crate) const FLAGS: KnownFlags = KnownFlags {
     own: &[],
     shared: &[
@@ -290,7 +290,7 @@ pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
     settings
 }
 
-/// Reads them.
+/// Reads Megatron-LM's arguments.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     let program = programs::take_defaults(settings, &programs::MEGATRON, draft);
@@ -305,7 +305,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     if !program.names_model || draft.is_given(Field::Model) {
         shape::read(settings, draft);
     }
-    // LLaMA-Factory's, of the Trainer's settings.
+    // A Trainer's setting, for LLaMA-Factory on Megatron.
     if let Some(steps) = settings.take("gradient_accumulation_steps") {
         draft.read(Field::Accumulate, &steps.text, &steps.place);
     }
@@ -318,14 +318,14 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     for tool in [harmless::MEGATRON, harmless::LAUNCHER].iter().chain(program.harmless) {
         settings = table::without_effect(tool, settings, draft);
     }
-    // A log has every argument, and most of those that nobody set are off.
+    // A log has every argument; most of those left at defaults are off.
     for off in settings.take_off(if draft.logged { OFF } else { &[] }) {
         draft.report.ignore(&off.place, "it is off");
     }
     table::leave("", settings, draft);
 }
 
-/// What says how the layers of a model lie on the ranks, run and are kept.
+/// Fields for how a model's layers are placed on ranks, run, and kept in memory.
 const OF_LAYERS: &[Field] = &[
     Field::Tensor,
     Field::Context,
@@ -350,7 +350,7 @@ const OF_LAYERS: &[Field] = &[
     Field::CudaGraphs,
 ];
 
-/// Reads that of a program which starts Megatron Core with words of its own for all else.
+/// Reads `OF_LAYERS` for a program that runs Megatron Core and has its own names for all else.
 pub(super) fn read_layers(mut settings: ToolSettings, draft: &mut PlanDraft) {
     for key in KEYS.iter().filter(|key| key.means.is_of(OF_LAYERS)) {
         table::read(std::slice::from_ref(key), &mut settings, draft);
@@ -359,7 +359,7 @@ pub(super) fn read_layers(mut settings: ToolSettings, draft: &mut PlanDraft) {
     table::leave(harmless::MEGATRON, settings, draft);
 }
 
-/// A model that is named, and whose shape is elsewhere.
+/// Asks for the shape of a model that is only named.
 fn read_name(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for model in ["model", "load", "mcore_model", "model_name_or_path"]
         .iter()
@@ -374,12 +374,12 @@ fn read_name(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Takes an argument that is on away, and one that is off with it.
+/// Takes an argument; `None` if it is off.
 fn on(settings: &mut ToolSettings, name: &str) -> Option<Setting> {
     settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str()))
 }
 
-/// How long the run is, where it says so.
+/// Reads the length of the run, if given.
 fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let sequence = draft.count(Field::Sequence).map(f64::from);
     let batch = match draft.value(Field::GlobalBatch) {
@@ -397,8 +397,8 @@ fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The longest sequence, or the rows of the table of learned positions.
-fn positions(asked: &AskedPlan<'_>) -> u32 {
+/// The sequence length, or the rows of the learned position table.
+fn positions(asked: &PlanQuery<'_>) -> u32 {
     let model = &asked.job.model;
     match model.positions {
         Positions::Learned => model.position_rows.unwrap_or(model.sequence),
@@ -406,7 +406,7 @@ fn positions(asked: &AskedPlan<'_>) -> u32 {
     }
 }
 
-/// The lines of its arguments.
+/// The lines of Megatron-LM's arguments.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines = shape::lines(&writer.scenario.model);
     lines.extend(table::write(KEYS, writer));
@@ -419,7 +419,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// The script: a list that the user's command takes.
+/// The script: an array of arguments for the user's command.
 pub fn text(head: &Head, lines: &[Line], job: &Ranks) -> Result<FileText, String> {
     let has = |names: &[&str]| lines.iter().any(|line| names.contains(&line.name.as_str()));
     let environment = match (has(&[ranks::FSDP]), has(&["tensor_model_parallel_size", "context_parallel_size"])) {
@@ -437,11 +437,11 @@ pub fn text(head: &Head, lines: &[Line], job: &Ranks) -> Result<FileText, String
     )
 }
 
-/// What no plan says of a router, since it changes neither size nor time.
+/// Settings of a router that no plan has, since they change neither size nor time.
 const ROUTER: &str = "how the router scores and balances: --moe-router-score-function, --moe-router-load-balancing-type, \
                       --moe-router-enable-expert-bias, --moe-router-bias-update-rate";
 
-/// What no plan says of the models whose heads have learned scores, likewise.
+/// Settings of models with learned attention sinks that no plan has, likewise.
 const ACTIVATION: &str = "GPT-OSS's activation function: --quick-geglu --glu-linear-offset 1.0 \
                           in place of --swiglu";
 

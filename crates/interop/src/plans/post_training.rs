@@ -1,10 +1,10 @@
-//! What programs of fine-tuning say of methods after pre-training, and of models beside the one that is trained: LLaMA-Factory's
-//! stages, `rl` of axolotl, `rlhf_type` of ms-swift, commands of TRL. Not for what they start ([`super::programs`]).
+//! Post-training methods and models beside the trained one, in fine-tuning programs: LLaMA-Factory's stages, axolotl's
+//! `rl`, ms-swift's `rlhf_type`, TRL's commands. [`super::programs`] knows the programs.
 
 use shardscope_engine::plan::{BesideModel, Logits, Padding, PostMethod};
 use shardscope_engine::scenario::{Field, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::deviation::Deviation;
 use super::draft::PlanDraft;
 use super::loss;
@@ -13,14 +13,15 @@ use super::settings::{Setting, ToolSettings};
 use super::table::{self, Codec, OFF, ToolKey, codec, nothing, only, words};
 use super::writer::{Line, PlanWriter};
 
-/// The setting that says what is trained for, which is LLaMA-Factory's; commands and names of scripts are put there too.
+/// LLaMA-Factory's setting for the training stage; stages told by commands and script names are put there too.
 pub(super) const STAGE: &str = "stage";
 
-/// Settings that say the method: of LLaMA-Factory, axolotl, ms-swift.
+/// Settings for the method: LLaMA-Factory's, axolotl's, ms-swift's.
 const METHODS: [&str; 3] = [STAGE, "rl", "rlhf_type"];
 
-/// Methods by the words of these programs (`hparams/finetuning_args.py` of hiyouga/LLaMA-Factory 0.9, `utils/schemas/enums.py` of
-/// axolotl 0.12, `arguments/rlhf_args.py` of ms-swift 4): a loss against no reference takes what ORPO's does.
+/// Methods by these programs' words (`hparams/finetuning_args.py` of hiyouga/LLaMA-Factory 0.9,
+/// `utils/schemas/enums.py` of axolotl 0.12, `arguments/rlhf_args.py` of ms-swift 4): a loss without a reference costs
+/// what ORPO's does.
 const WORDS: [(&str, PostMethod); 14] = [
     ("dpo", PostMethod::Dpo),
     ("ipo", PostMethod::Dpo),
@@ -38,20 +39,20 @@ const WORDS: [(&str, PostMethod); 14] = [
     ("ppo", PostMethod::Ppo),
 ];
 
-/// Programs whose engines write answers as a plan says.
+/// Programs whose generation of answers a plan can express.
 const WRITERS: [&str; 4] = ["TRL", "ms-swift", "Megatron-SWIFT", AXOLOTL];
 const AXOLOTL: &str = "axolotl";
 
-/// Words for what pre-training computes, and ms-swift's for what `rlhf_type` says.
+/// Words for plain training, and ms-swift's word that refers to `rlhf_type`.
 const PLAIN: [&str; 2] = ["sft", "pt"];
 const BY_TYPE: &str = "rlhf";
 
-/// How to go on without text that the model writes between steps, or a step that no method is.
+/// Fixes for text that the model generates between steps, and for models beside the trained one.
 const GIVEN: &str = "a plan trains on given answers here: choose dpo, orpo, simpo, cpo, kto, rm, or gkd with lmbda 0";
 const ONE_MODEL: &str =
     "a plan runs no other model beside the one that it trains, but what a method compares with or learns from";
 
-/// What is of text that is written between steps, or of a judge of it.
+/// Settings of text generated between steps, or of its judge.
 const WRITTEN: &[ToolKey] = &[
     only("perform_rl_step", OFF, GIVEN),
     only("num_generations", OFF, GIVEN),
@@ -63,10 +64,10 @@ const WRITTEN: &[ToolKey] = &[
     nothing("vllm_*", "it is of text that is written between steps"),
 ];
 
-/// Megatron-LM's arguments of the same, which stand in its log whatever is trained.
+/// Megatron-LM's arguments of this kind, which its log lists whatever is trained.
 const OF_SCRIPTS: &[ToolKey] = &[only("grpo_*", &[], GIVEN), only("rl_use*", OFF, GIVEN), only("langrl_*", &[], GIVEN)];
 
-/// What a method without models beside has none of.
+/// Settings that training without a method may not have.
 const ALONE: &[ToolKey] = &[
     only("beta", &[], ONE_MODEL),
     only("max_completion_length", OFF, GIVEN),
@@ -93,7 +94,7 @@ const ALONE: &[ToolKey] = &[
 const LOSS: &str = "the numbers of a loss change neither size nor time";
 const LENGTHS: &str = "every sequence is taken to be as long as the longest";
 
-/// What changes nothing beside a method.
+/// Settings that change nothing, given a method.
 const BESIDE: &[ToolKey] = &[
     nothing("beta", LOSS),
     nothing("rl_beta", LOSS),
@@ -118,17 +119,17 @@ const BESIDE: &[ToolKey] = &[
     nothing("task_type", "the method says it"),
 ];
 
-/// Reads the method, and what stands beside it.
+/// Reads the method, and its settings.
 pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let method = read_method(program, settings, draft);
     if !method.as_ref().is_some_and(|(method, _)| method.writes()) {
         table::read(WRITTEN, settings, draft);
-        // A log has every argument of Megatron-LM, and a script those that someone set.
+        // A log lists all of Megatron-LM's arguments, a script only those that someone set.
         if !draft.logged {
             table::read(OF_SCRIPTS, settings, draft);
         }
     }
-    // A file of TRL's leaves the method to the command that it is given to.
+    // TRL's file leaves the method to the command that takes the file.
     let given = || {
         let method = draft.value(Field::Method).and_then(Value::get).filter(|method| *method != PostMethod::Sft);
         method.map(|method| (method, METHOD.to_owned()))
@@ -166,10 +167,10 @@ pub fn read(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     table::read(BESIDE, settings, draft);
 }
 
-/// Which tokens have logits, by the switch of ms-swift and of older versions of TRL and axolotl, or as the program has it: ms-swift
-/// computes those of answers alone (`get_use_logits_to_keep` of `swift/trainers/mixin.py`), but for ORPO, `SimPO` and CPO, in which it has TRL's trainer, and
-/// in sequences that several ranks share; so do TRL and axolotl of answers that the model writes (`_get_per_token_logps_and_entropies` of
-/// `trl/trainer/grpo_trainer.py`).
+/// Which tokens have logits: by the switch of ms-swift and of older TRL and axolotl, or by the program's default.
+/// ms-swift computes those of answers alone (`get_use_logits_to_keep` of `swift/trainers/mixin.py`), except for ORPO,
+/// `SimPO` and CPO, where it uses TRL's trainer, and for sequences that several ranks share. TRL and axolotl do so for
+/// generated answers (`_get_per_token_logps_and_entropies` of `trl/trainer/grpo_trainer.py`).
 fn read_logits(program: &str, method: PostMethod, settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let said = [LOGITS, "dpo_use_logits_to_keep"].into_iter().find_map(|name| settings.take(name));
     let shared = ["sequence_parallel_size", "context_parallel_size"]
@@ -194,31 +195,31 @@ fn read_logits(program: &str, method: PostMethod, settings: &mut ToolSettings, d
     }
 }
 
-/// The switch of ms-swift, and of TRL before 0.29.
+/// Switch for these logits in ms-swift, and in TRL before 0.29.
 pub(super) const LOGITS: &str = "use_logits_to_keep";
 const LOGITS_KEPT: &[(&str, Value)] =
     &[("true", Value::Word(Logits::Completions.to_word())), ("false", Value::Word(Logits::All.to_word()))];
 
-/// The teacher of ms-swift, and of TRL's `trl/experimental/gkd/gkd_config.py`.
+/// Keys for the teacher in ms-swift, and in TRL's `trl/experimental/gkd/gkd_config.py`.
 const TEACHERS: [&str; 2] = ["teacher_model", "teacher_model_name_or_path"];
 
-/// Switches by which several answers fill a sequence.
+/// Switches that pack several answers into a sequence.
 const PACKINGS: [&str; 2] = ["padding_free", "packing"];
 
-/// The fields of a method that a launcher's own file leaves to the script, and who says them there.
+/// Fields of a method that a launcher's file leaves to the script, and what sets them there.
 pub(super) const FIELDS: [Field; 6] =
     [Field::Method, Field::Reference, Field::Teacher, Field::TopK, Field::Padding, Field::Logits];
 pub(super) const SCRIPT: &str = "the script's trainer, for which `export --to hf-trainer` writes TRL's keys";
 
-/// The flag that says a method which no file does.
+/// The flag for a method that no file gives.
 const METHOD: &str = "--method";
 
-/// What TRL's command trains by beside SFT (`trl/cli` of huggingface/trl), and what says so there.
+/// Methods of TRL's command beside SFT (`trl/cli` of huggingface/trl), and what selects them.
 const TRL_METHODS: [PostMethod; 3] = [PostMethod::Dpo, PostMethod::Kto, PostMethod::Reward];
 const COMMAND: &str =
     "the word of TRL's command, `trl dpo`, `trl kto` or `trl reward`, that takes this file by --config";
 
-/// TRL's keys of a method, which [`read`] reads with those of other programs.
+/// TRL's keys for a method, for exports; [`read`] reads them with those of other programs.
 pub(super) const TRL: Codec = Codec::new(
     &[Field::Method, Field::Reference, Field::Padding],
     |_, _| {},
@@ -230,7 +231,7 @@ pub(super) const TRL: Codec = Codec::new(
             "TRL's own: its trainers of 1.16 compute those of answers alone, some tokens at a time",
         );
         leave_padding(writer);
-        // Beside TRL's keys stand those of its configurations, which have 1,024 tokens by default.
+        // TRL's keys belong to its configurations, whose default is 1,024 tokens.
         let is_trls = plan.tuning.freezes() || plan.post_training.method != PostMethod::Sft;
         let length = if is_trls { writer.line("max_length", Field::Sequence) } else { None };
         let ahead = TRL_METHODS.contains(&plan.post_training.method) && plan.reference() == BesideModel::Precomputed;
@@ -248,23 +249,23 @@ pub(super) const TRL: Codec = Codec::new(
     )
     .alone(),
     Deviation::instead(Field::Reference, |asked, _| compares_otherwise(asked, true), COMPARES),
-    // `padding_free` is out of order there since a refactor (`trl/trainer/dpo_trainer.py`).
+    // `padding_free` has been broken there since a refactor (`trl/trainer/dpo_trainer.py`).
     Deviation::instead(Field::Padding, |asked, _| fills_otherwise(asked, false), FILLS),
 ]);
 
-/// Leaves to the trainer how sequences of plain training are filled, of which an import says nothing.
+/// Leaves the padding of plain training to the trainer, since an import does not read it.
 pub(super) fn leave_padding(writer: &mut PlanWriter<'_>) {
     if writer.plan().post_training.method == PostMethod::Sft {
         writer.leave(&[Field::Padding], "the trainer's own, which fills the sequences of a batch up to the longest");
     }
 }
 
-/// What programs on the Trainer compare with, and how their batches fill sequences.
+/// The reference and the padding of programs on the Trainer.
 pub(super) const COMPARES: &str = "it compares with a copy of the model, or beside adapters with its frozen weights";
 pub(super) const FILLS: &str = "it fills the answers of a batch up to the longest";
 
-/// Whether a plan's reference is another than theirs, which may be passed `ahead` of the training.
-pub(super) fn compares_otherwise(asked: &AskedPlan<'_>, ahead: bool) -> bool {
+/// True if a plan's reference differs from theirs, which may be computed `ahead` of training.
+pub(super) fn compares_otherwise(asked: &PlanQuery<'_>, ahead: bool) -> bool {
     let plan = asked.plan();
     match plan.reference() {
         BesideModel::Host | BesideModel::Other(_) => true,
@@ -275,8 +276,8 @@ pub(super) fn compares_otherwise(asked: &AskedPlan<'_>, ahead: bool) -> bool {
     }
 }
 
-/// Whether answers of a plan fill sequences otherwise than theirs, some of which may be `packed`.
-pub(super) fn fills_otherwise(asked: &AskedPlan<'_>, packed: bool) -> bool {
+/// True if a plan's padding differs from theirs, which may be `packed`.
+pub(super) fn fills_otherwise(asked: &PlanQuery<'_>, packed: bool) -> bool {
     match asked.plan().post_training.padding {
         None | Some(Padding::Longest) => false,
         Some(Padding::Packed) => !packed,
@@ -284,10 +285,10 @@ pub(super) fn fills_otherwise(asked: &AskedPlan<'_>, packed: bool) -> bool {
     }
 }
 
-/// The switch for a pass of the reference ahead of the training.
+/// Switch that computes the reference ahead of training.
 const AHEAD: &str = "precompute_ref_log_probs";
 
-/// A switch that gives a field a value where it is on.
+/// Sets a field to a value if a switch is on.
 fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: impl Into<Value>, draft: &mut PlanDraft) {
     let Some(switch) = settings.take(name) else { return };
     if is_on(&switch) {
@@ -297,7 +298,7 @@ fn read_switch(settings: &mut ToolSettings, name: &str, field: Field, value: imp
     }
 }
 
-/// Whether a switch that stays is on.
+/// True if a switch is on; it stays in the settings.
 fn switches_on(settings: &ToolSettings, name: &str) -> bool {
     settings.text(name).is_some_and(|text| table::switched(text) == "true")
 }
@@ -306,7 +307,7 @@ fn is_on(switch: &Setting) -> bool {
     table::switched(&switch.text) == "true"
 }
 
-/// The method that the settings say, and where.
+/// The method in the settings, and its place.
 fn read_method(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(PostMethod, String)> {
     let mut found = None;
     for setting in METHODS.iter().filter_map(|name| settings.take(name)).collect::<Vec<Setting>>() {
@@ -319,7 +320,7 @@ fn read_method(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft
                 draft.cannot(&setting, "trains on text that the model writes between steps", GIVEN);
             }
             Some((_, method)) => found = Some((*method, setting.place)),
-            // ms-swift's usual type.
+            // ms-swift's default of `rlhf_type` is DPO.
             None if text == BY_TYPE => found = Some((PostMethod::Dpo, setting.place)),
             None if PLAIN.contains(&text.as_str()) || OFF.contains(&text.as_str()) => {
                 draft.report.ignore(&setting.place, format!("'{}' changes nothing", setting.text));
@@ -333,12 +334,12 @@ fn read_method(program: &str, settings: &mut ToolSettings, draft: &mut PlanDraft
     found
 }
 
-/// Whether a distillation writes some of its answers: half of them, unless it is said (`gkd_config.py` of TRL, `lmbda`).
+/// True if a distillation generates some of its answers: half of them by default (`gkd_config.py` of TRL, `lmbda`).
 fn writes(settings: &mut ToolSettings) -> bool {
     settings.take("lmbda").is_none_or(|share| share.text.parse::<f64>().ok() != Some(0.0))
 }
 
-/// The method of a loss that needs no reference, whatever its program calls it.
+/// The method, with ORPO for a DPO loss without a reference.
 fn without_reference(method: PostMethod, settings: &mut ToolSettings) -> PostMethod {
     let loss = settings.text("pref_loss").is_some_and(|loss| ["orpo", "simpo"].contains(&loss));
     if method == PostMethod::Dpo && (loss || settings.take("reference_free").as_ref().is_some_and(is_on)) {

@@ -1,5 +1,5 @@
-//! Configurations of Primus: what they say over its own files are arguments of Megatron-LM, or sections of torchtitan
-//! (`examples` and `primus/configs` of AMD-AGI/Primus at fd1eeabb). Not for what these mean.
+//! Configurations of Primus, whose overrides are Megatron-LM's arguments or torchtitan's sections (`examples` and
+//! `primus/configs` of AMD-AGI/Primus at fd1eeabb). Does not interpret them.
 
 use shardscope_engine::problem::Problem;
 
@@ -9,13 +9,13 @@ use super::settings::ToolSettings;
 use super::table::OFF;
 use super::target::PlanTarget;
 
-/// As reports name it, and the table of programs.
+/// The name in reports, and in the table of programs.
 const NAME: &str = "Primus";
 
-/// Switches of its kernels: what is on may change a step's time.
+/// Prefixes of the switches of Primus's kernels, which may change a step's time if on.
 const KERNELS: [&str; 3] = ["use_turbo_", "primus_turbo.", "enable_turbo_"];
 
-/// The module that trains and the program that it starts, if a file is Primus's.
+/// The module that trains and its framework, if a file is Primus's.
 fn module(said: &ToolSettings) -> Option<(String, String)> {
     let mut names = said.rest().filter_map(|(name, setting)| {
         let module = name.strip_prefix("modules.")?.strip_suffix(".framework")?;
@@ -24,7 +24,7 @@ fn module(said: &ToolSettings) -> Option<(String, String)> {
     names.next()
 }
 
-/// What a file says to the program that Primus starts, if it is one.
+/// The settings of the framework that Primus runs, if a file is Primus's.
 pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, ToolSettings), Problem>> {
     let (module, framework) = module(said)?;
     let of_module = |said: &mut ToolSettings, name: &str| said.take(&format!("{module}.{name}"));
@@ -38,7 +38,7 @@ pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, Too
         }
     };
     let mut settings = said.take_inside(&format!("{module}.overrides"));
-    // Which data it trains on; other tools' word for how they train.
+    // Here `stage` selects data; in other tools it is how they train.
     settings.take(STAGE);
     for (name, text) in
         settings.rest().map(|(name, setting)| (name.to_owned(), usual(&setting.text))).collect::<Vec<_>>()
@@ -62,7 +62,7 @@ pub(super) fn of_file(said: &mut ToolSettings) -> Option<Result<(PlanTarget, Too
     Some(Ok((tool, settings)))
 }
 
-/// A value with what it has where a variable is not set: `${PRIMUS_TP:1}`.
+/// A value, or the default of its variable: 1 for `${PRIMUS_TP:1}`.
 fn usual(text: &str) -> String {
     let inside = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
     inside.and_then(|inside| inside.split_once(':')).map_or(text, |(_, usual)| usual).to_owned()

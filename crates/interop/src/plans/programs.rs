@@ -1,6 +1,6 @@
-//! Programs that start a tool with defaults of their own: LLaMA-Factory, ms-swift, TRL and others.
+//! Programs that run a tool with their own defaults: LLaMA-Factory, ms-swift, TRL and others.
 //!
-//! Not for what a tool's settings mean, which its own module says, nor for those of adapters ([`super::adapters`]).
+//! Each tool's module interprets its settings; [`super::adapters`] reads those of adapters.
 
 mod list;
 
@@ -18,21 +18,21 @@ use super::words::{CONFIG, is_python, position};
 
 use list::{OTHER_STAGE_WORDS, OTHER_STAGES, PROGRAMS, QUERIES_AND_VALUES, TRAINED_WORDS, UNTRAINED_WORDS};
 
-pub(super) use list::{KeepsLoaded, KnownProgram, MEGATRON, OTHER, TORCHTUNE, TRAINER};
+pub(super) use list::{KnownProgram, MEGATRON, MasterWeightRule, OTHER, TORCHTUNE, TRAINER};
 
-/// The setting that holds the word by which a script's program trains nothing: no tool has one with a space.
+/// Internal setting: the word that tells that a program does not train. No tool's settings have a space.
 const UNTRAINED: &str = "started to";
 
-/// Megatron-LM's degrees, which a file of the Trainer's has where its steps are Megatron-LM's.
+/// Megatron-LM's degrees; a Trainer's file that has them runs on Megatron-LM.
 const DEGREES: [&str; 3] = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size"];
 
-/// The program that takes both.
+/// The program whose files have both tools' settings.
 const ON_MEGATRON: &str = "LLaMA-Factory on Megatron";
 
-/// The setting that holds the words by which a script starts a program: no tool has one with a space.
+/// Internal setting: the words by which a script starts a program. No tool's settings have a space.
 const STARTED: &str = "started by";
 
-/// The words that start one of them, whose arguments these are, and the place behind them.
+/// The program that a command starts, the words that start it, and the index after them.
 pub fn start(words: &[String]) -> Option<(&'static KnownProgram, String, usize)> {
     PROGRAMS.iter().find_map(|program| {
         let found = program.commands.iter().find_map(|command| Some((command.join(" "), position(words, command)?)));
@@ -40,7 +40,7 @@ pub fn start(words: &[String]) -> Option<(&'static KnownProgram, String, usize)>
     })
 }
 
-/// The words that start a stage which is no plain training, and the place behind them.
+/// The words that start a stage other than plain training, and the index after them.
 pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
     let at = words.windows(2).position(|pair| {
         OTHER_STAGES.iter().any(|(program, stages)| pair[0] == *program && stages.contains(&pair[1].as_str()))
@@ -49,7 +49,7 @@ pub fn other_stage(words: &[String]) -> Option<(PlanTarget, String, usize)> {
     Some((tool, words[at..at + 2].join(" "), at + 2))
 }
 
-/// The same where a module does.
+/// The program that a Python module starts.
 pub fn start_of_module(module: &str, at: usize) -> Option<(PlanTarget, String, usize)> {
     (module == "axolotl.cli.train").then(|| (PlanTarget::TRAINER, "axolotl train".to_owned(), at))
 }
@@ -62,13 +62,13 @@ fn called(name: &str) -> Option<&'static KnownProgram> {
     PROGRAMS.iter().find(is_called)
 }
 
-/// Whether a program reads `name=value` behind its file, and nothing else: LLaMA-Factory hands the words there to `OmegaConf`
+/// True if a program takes only `name=value` after its file: LLaMA-Factory passes those words to `OmegaConf`
 /// (`read_args` of its `hparams/parser.py`).
 pub fn assigns(program: &str) -> bool {
     program == "llamafactory-cli train"
 }
 
-/// Keeps what starts a program, and what it is started for.
+/// Notes the program that is started, and its stage.
 pub fn note_start(settings: &mut ToolSettings, program: &str, words: &[String]) {
     if let Some((_, stage, _)) = other_stage(words) {
         settings.put(STAGE, stage.rsplit(' ').next().unwrap_or_default(), &stage);
@@ -82,7 +82,7 @@ pub fn note_start(settings: &mut ToolSettings, program: &str, words: &[String]) 
     }
 }
 
-/// The first of some words among those of a Python file's name, or of a module's.
+/// The first part of a Python file's or module's name that is one of some words.
 fn word_of(program: &str, words: &[&str]) -> Option<String> {
     let is_module = program.contains('.') && program.chars().all(|it| it.is_ascii_alphanumeric() || "._".contains(it));
     let stem = match Path::new(program).file_stem() {
@@ -94,12 +94,12 @@ fn word_of(program: &str, words: &[&str]) -> Option<String> {
     stem.split(['_', '-', '.']).find(|part| words.contains(part)).map(str::to_owned)
 }
 
-/// Keeps what starts a program.
+/// Notes the program that is started.
 pub fn note_program(settings: &mut ToolSettings, program: &str) {
     settings.put(STARTED, program, program);
 }
 
-/// Whether a file of the Trainer's has Megatron-LM's degrees too, as the program has that takes both.
+/// True if a Trainer's file also has Megatron-LM's degrees, as in LLaMA-Factory on Megatron.
 pub fn has_degrees(settings: &mut ToolSettings) -> bool {
     let has = DEGREES.iter().any(|degree| settings.has(degree));
     if has {
@@ -108,7 +108,7 @@ pub fn has_degrees(settings: &mut ToolSettings) -> bool {
     has
 }
 
-/// Whether a file is Megatron-SWIFT's, whose settings of a batch are Megatron-LM's and those of adapters ms-swift's.
+/// True if a file is Megatron-SWIFT's, which has Megatron-LM's settings of the batch and ms-swift's of adapters.
 pub fn is_megatron_swift(settings: &mut ToolSettings) -> bool {
     let is_swift = ["tuner_type", "train_type", "rlhf_type"].iter().any(|name| settings.has(name));
     let is_megatron = DEGREES.iter().chain(&["micro_batch_size"]).any(|name| settings.has(name));
@@ -119,17 +119,17 @@ pub fn is_megatron_swift(settings: &mut ToolSettings) -> bool {
     found
 }
 
-/// Whether a file is of LLaMA-Factory on Megatron, which a script does not say of itself.
+/// True if a file is of LLaMA-Factory on Megatron, which its script does not tell.
 pub fn is_on_megatron(settings: &ToolSettings) -> bool {
     settings.text(STARTED) == Some(ON_MEGATRON)
 }
 
-/// Takes away what starts a program with a file: the file is there.
+/// Drops the reference to a settings file that was given.
 pub fn take_file(settings: &mut ToolSettings) {
     settings.take(CONFIG);
 }
 
-/// Refuses a file that a program is started with, where it is not there.
+/// Refuses a reference to a settings file that was not given.
 pub fn refuse_file(settings: &mut ToolSettings, fix: &str, draft: &mut PlanDraft) {
     settings.take(STARTED);
     if let Some(file) = settings.take(CONFIG) {
@@ -137,23 +137,22 @@ pub fn refuse_file(settings: &mut ToolSettings, fix: &str, draft: &mut PlanDraft
     }
 }
 
-/// Whether settings are a script's that starts a program with a file.
+/// True if the settings are of a script that starts a program with a file.
 pub fn names_file(settings: &ToolSettings) -> bool {
     settings.has(STARTED) && settings.has(CONFIG)
 }
 
-/// What starts the program that settings are of, where a script does.
+/// The program that a script starts, if the settings are a script's.
 pub fn started(settings: &ToolSettings) -> Option<&str> {
     settings.text(STARTED)
 }
 
-/// Whether settings are of a program that a script starts.
+/// True if a script starts this program.
 pub fn is_started(settings: &ToolSettings, name: &str) -> bool {
     started(settings).is_some_and(|started| started.starts_with(name))
 }
 
-/// The program that arguments are of, with its settings made and its defaults assumed; of several programs of a tool the
-/// `usual` one where nothing tells.
+/// Finds the program whose arguments these are, else `usual`; renames its settings and assumes its defaults.
 pub fn take_defaults(
     settings: &mut ToolSettings,
     usual: &'static KnownProgram,
@@ -179,7 +178,7 @@ pub fn take_defaults(
             "give the command that trains",
         );
     }
-    // Ranks of experts are those of models that have any.
+    // Settings of expert ranks apply only to models with experts.
     let of_experts = settings.rest().any(|(name, _)| name.starts_with("expert") || name.starts_with("moe_"));
     for (name, value) in program.settings {
         if !settings.has(name) && (of_experts || !name.starts_with("expert")) {
@@ -191,19 +190,19 @@ pub fn take_defaults(
 }
 
 impl KnownProgram {
-    /// What assumptions say of its defaults.
+    /// The source of the program's defaults, for reports.
     pub fn default(&self) -> String {
         format!("{}'s default", self.name)
     }
 
-    /// What a plan has where nothing says it.
+    /// Assumes the program's defaults for fields.
     pub fn assume_defaults(&self, draft: &mut PlanDraft) {
         for (field, value) in self.defaults {
             draft.assume(*field, value.clone(), self.default());
         }
     }
 
-    /// The format of the products, where the weights' says it.
+    /// Sets the format of products from the weights', if the program computes in it.
     pub fn read_format(&self, weights: Option<&Setting>, draft: &mut PlanDraft) {
         if let Some(weights) = weights.filter(|_| self.computes_as_stored) {
             let halves = ["bf16", "bfloat16"].contains(&weights.text.as_str());
@@ -211,7 +210,7 @@ impl KnownProgram {
         }
     }
 
-    /// What adapters have where nothing says it.
+    /// Assumes the program's defaults for adapters.
     pub fn assume_adapters(&self, draft: &mut PlanDraft) {
         let (rank, targets) = self.adapters;
         draft.assume(Field::LoraRank, rank, self.default());
@@ -222,7 +221,7 @@ impl KnownProgram {
         }
     }
 
-    /// As many micro-batches as reach the fewest sequences of its steps.
+    /// Assumes enough micro-batches for the fewest sequences of a step.
     pub fn assume_micro_batches(&self, draft: &mut PlanDraft) {
         if let (Some(fewest), Some(devices)) = (self.fewest_sequences, draft.devices()) {
             let at_once = draft.ranks(Field::MicroBatch).saturating_mul(devices).max(1);
@@ -232,7 +231,7 @@ impl KnownProgram {
     }
 }
 
-/// The sequence of `qlora.py`: what is read and what is answered, each cut to a length of its own.
+/// The sequence of `qlora.py`: source and target, each cut to its own length.
 pub fn read_two_lengths(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [source, target] = ["source_max_len", "target_max_len"].map(|name| settings.take(name));
     let Some(place) = source.as_ref().or(target.as_ref()).map(|either| either.place.clone()) else { return };
@@ -243,7 +242,7 @@ pub fn read_two_lengths(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// DeepSpeed's configuration that a program has built in: named by its stage (`zero2`), or said by its own arguments.
+/// A program's built-in DeepSpeed configuration, by its name (`zero2`) or by the program's arguments.
 pub fn built_in_deepspeed(named: Option<&Setting>, settings: &mut ToolSettings) -> Option<ToolSettings> {
     let mut config = ToolSettings::new(&settings.file);
     if let Some(stage) = settings.take("zero_stage") {
@@ -272,8 +271,8 @@ pub fn built_in_deepspeed(named: Option<&Setting>, settings: &mut ToolSettings) 
     Some(config)
 }
 
-/// TRL's configuration of Accelerate by its name, as the setting of DeepSpeed that it amounts to; one of FSDP goes into the
-/// settings, and a file stays in them.
+/// TRL's named configurations of Accelerate. Returns the setting if it stands for one of DeepSpeed; FSDP's goes into
+/// the settings, and a file's name stays there.
 pub fn read_profile(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<Setting> {
     let profile = settings.text("accelerate_config")?.to_owned();
     let is_sharded = match profile.as_str() {

@@ -1,17 +1,17 @@
-//! What a file of Python assigns, as far as that is known without running it: numbers, texts, lists and `dict(...)`, of which
-//! configurations of mmengine are made. All else stays as it is written. Not for what names mean.
+//! Assignments in a Python file, as far as they are known without running it: numbers, strings, lists and `dict(...)`,
+//! as in mmengine's configurations. All else is kept as written. Does not interpret names.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// The most values of a file: each name that stands for others repeats them.
+/// The most values in a file: each use of a name repeats its values.
 const MOST_VALUES: usize = 100_000;
 
 /// The deepest nesting, deeper than any configuration's.
 const DEEPEST: u32 = 32;
 
-/// The names that statements assign, with their last values. One that a block assigns is not known, and has its words there.
+/// Names that statements assign, with their last values. A name that a block assigns is unknown, and has the block's text.
 pub(super) fn assigned(text: &str) -> Map<String, Value> {
     let tokens = tokens(text);
     let mut reader = Assignments { text, names: Map::new(), left: MOST_VALUES };
@@ -21,7 +21,7 @@ pub(super) fn assigned(text: &str) -> Map<String, Value> {
     reader.names
 }
 
-/// A word of Python, and where it stands.
+/// A Python token, and its place.
 #[derive(Debug, Clone)]
 struct Token {
     kind: WordKind,
@@ -30,13 +30,13 @@ struct Token {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordKind {
-    /// With what follows its dots: `torch.float16`.
+    /// A name, with its dotted parts: `torch.float16`.
     Name,
     Number,
-    /// In quotes.
+    /// A string in quotes.
     Text,
     Sign(char),
-    /// Of a statement: a line ends one where no bracket is open.
+    /// End of a statement: the end of a line outside brackets.
     End,
 }
 
@@ -69,7 +69,7 @@ fn tokens(text: &str) -> Vec<Token> {
     found
 }
 
-/// The length of the number with which something begins: `1_024`, `2e-5`.
+/// Length of the number at the start: `1_024`, `2e-5`.
 fn of_number(rest: &str) -> usize {
     let part = |from: usize| {
         let more = rest[from..].find(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)));
@@ -80,7 +80,7 @@ fn of_number(rest: &str) -> usize {
     if signed { part(end + 1) } else { end }
 }
 
-/// The length of the text in quotes with which something begins; all of it where they are not closed.
+/// Length of the quoted string at the start; the whole text if the quotes are not closed.
 fn quoted(rest: &str) -> usize {
     let three = ["\"\"\"", "'''"].into_iter().find(|mark| rest.starts_with(mark));
     let mark = three.unwrap_or(&rest[..1]);
@@ -90,7 +90,7 @@ fn quoted(rest: &str) -> usize {
             return at + mark.len();
         }
         at += character.len_utf8();
-        // What is escaped closes nothing.
+        // An escaped quote closes nothing.
         if character == '\\' {
             at += rest[at..].chars().next().map_or(0, char::len_utf8);
         }
@@ -101,12 +101,12 @@ fn quoted(rest: &str) -> usize {
 struct Assignments<'a> {
     text: &'a str,
     names: Map<String, Value>,
-    /// Values that may still be repeated.
+    /// Number of values that may still be repeated.
     left: usize,
 }
 
 impl Assignments<'_> {
-    /// Takes over what a statement assigns.
+    /// Stores what a statement assigns.
     fn assign(&mut self, statement: &[Token]) {
         let [name, rest @ ..] = statement else { return };
         if name.kind != WordKind::Name {
@@ -119,7 +119,7 @@ impl Assignments<'_> {
             [Token { kind: WordKind::Sign('*'), .. }, Token { kind: WordKind::Sign('='), .. }, value @ ..] => {
                 (value, true)
             }
-            // As another operator changes it: `a += b`.
+            // Another operator changes the name: `a += b`.
             [Token { kind: WordKind::Sign(_), .. }, Token { kind: WordKind::Sign('='), .. }, ..] => (rest, true),
             _ => return,
         };
@@ -134,14 +134,14 @@ impl Assignments<'_> {
         self.names.insert(key, value);
     }
 
-    /// As it is written.
+    /// The tokens' source text.
     fn written(&self, tokens: &[Token]) -> String {
         let ends = tokens.first().zip(tokens.last()).map(|(first, last)| first.at.start..last.at.end);
         ends.map_or_else(String::new, |all| self.text[all].to_owned())
     }
 }
 
-/// What stands behind a sign, read from the left.
+/// An expression, read from left to right.
 struct Expression<'a, 'b> {
     reader: &'a mut Assignments<'b>,
     tokens: &'a [Token],
@@ -149,7 +149,7 @@ struct Expression<'a, 'b> {
 }
 
 impl Expression<'_, '_> {
-    /// The value of all of it.
+    /// The value of the whole expression.
     fn all(mut self) -> Value {
         let value = self.value(0);
         if self.at == self.tokens.len() { value } else { self.reader.written(self.tokens).into() }
@@ -165,7 +165,7 @@ impl Expression<'_, '_> {
         is_next
     }
 
-    /// A value, up to what ends it; as it is written where it is more than a product of what is known.
+    /// A value, up to its end; kept as text if it is more than a product of known values.
     fn value(&mut self, depth: u32) -> Value {
         let start = self.at;
         let mut value = self.part(depth);
@@ -179,7 +179,7 @@ impl Expression<'_, '_> {
             return value;
         }
         self.at = start;
-        // Brackets in what is not read stay together.
+        // Brackets in an expression kept as text stay together.
         let mut open = 0_usize;
         while let Some(kind) = self.peek().filter(|_| open > 0 || !self.ends()) {
             match kind {
@@ -192,12 +192,12 @@ impl Expression<'_, '_> {
         self.reader.written(&self.tokens[start..self.at]).into()
     }
 
-    /// Whether a value ends here.
+    /// True if a value ends here.
     fn ends(&self) -> bool {
         matches!(self.peek(), None | Some(WordKind::Sign(',' | ')' | ']' | '}' | ':')))
     }
 
-    /// A number, a text, a name's value, a call by keywords, or a list.
+    /// A number, a string, a name's value, a call with keywords, or a list.
     fn part(&mut self, depth: u32) -> Option<Value> {
         let token = self.tokens.get(self.at).filter(|_| depth < DEEPEST)?.clone();
         let written = &self.reader.text[token.at.clone()];
@@ -225,7 +225,7 @@ impl Expression<'_, '_> {
         }
     }
 
-    /// What a name stands for, or the name.
+    /// The value of a name, or the name itself.
     fn named(&mut self, name: &str) -> Value {
         let value = self.reader.names.get(name);
         let size = value.map_or(0, size);
@@ -249,7 +249,7 @@ impl Expression<'_, '_> {
         Some(Value::Array(values))
     }
 
-    /// The keywords of a call, with what is called under `type`, as mmengine has it.
+    /// The keywords of a call, and the called name under `type`, as in mmengine.
     fn call(&mut self, called: String, depth: u32) -> Option<Value> {
         let mut object = Map::new();
         if called != "dict" {
@@ -286,7 +286,7 @@ fn unquoted(written: &str) -> &str {
     written.get(mark..written.len().saturating_sub(mark)).unwrap_or_default()
 }
 
-/// How many values are in one.
+/// Number of values in a value, itself included.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(size).sum::<usize>(),

@@ -1,13 +1,13 @@
-//! Configurations that are refused by name, each with what to give instead.
+//! Configurations that are refused by tool, each with what to give instead.
 
 use shardscope_engine::problem::Problem;
 
 use super::settings::ToolSettings;
 
-/// How to go on without the configuration.
+/// The fix for a refused configuration.
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
 
-/// Keys by which configurations of others are known: all of a row must be there.
+/// Keys that identify other tools' configurations: all keys of a row must be present.
 const KEYS: [(&str, &[&str]); 14] = [
     ("gpt-neox", &["pipe_parallel_size"]),
     ("gpt-neox", &["model_parallel_size", "num_layers"]),
@@ -25,7 +25,7 @@ const KEYS: [(&str, &[&str]); 14] = [
     ("verl", &["data.train_files", "trainer.n_gpus_per_node"]),
 ];
 
-/// What Python files import.
+/// Modules that other tools' Python files import.
 const PYTHON: [(&str, &str); 6] = [
     ("megatron.bridge", "Megatron-Bridge"),
     ("nemo", "NeMo"),
@@ -35,9 +35,9 @@ const PYTHON: [(&str, &str); 6] = [
     ("xtuner", "XTuner v1"),
 ];
 
-/// Why a file is refused, if it is one of those.
+/// The reason why a file is refused, if it belongs to one of these tools.
 pub fn foreign(text: &str, settings: &ToolSettings) -> Option<Problem> {
-    // verl's files of answers that the model writes are read; those of its SFT are not.
+    // verl's files are read for training on generated answers, not for SFT.
     let read = settings.has("actor_rollout_ref");
     let known =
         |(tool, names): &&(&str, &[&str])| !(read && *tool == "verl") && names.iter().all(|name| settings.has(name));

@@ -1,4 +1,4 @@
-//! Releases that containers and lists of packages name, and the stacks that know them. Not for which tool a file is of.
+//! Releases that container names and package lists give, and the stacks for them. Does not tell a file's tool.
 
 use std::path::Path;
 
@@ -6,23 +6,23 @@ use super::LauncherFile;
 
 /// A package or an image, and the stacks of its releases, the newest first.
 struct Release {
-    /// Its name, in small letters and with hyphens.
+    /// The name, in lower case and with hyphens.
     name: &'static str,
-    /// The stack of its tool where no release is known: another one stays.
+    /// The tool's stack when no release is known; any other stack is kept.
     usual: &'static str,
-    /// First releases, year and month of an image, and the stack that knows what ran since then.
+    /// First releases (year and month for an image), and the stack for runs from then on.
     stacks: &'static [([u32; 2], &'static str)],
 }
 
-/// Code beside an image is no older than it, and may be newer.
+/// Code mounted beside an image is as old as the image, or newer.
 const RELEASES: [Release; 7] = [
     Release {
         name: "megatron-core",
         usual: "megatron-2024",
         stacks: &[([0, 13], "megatron-core-2026"), ([0, 0], "megatron-2024")],
     },
-    // 25.09 is the first container of which Megatron Bridge publishes runs (its docs/performance-summary-archive.md). That of PyTorch
-    // holds no Megatron-LM: who has it has code of its time.
+    // 25.09 is the first container whose runs Megatron Bridge publishes (its docs/performance-summary-archive.md).
+    // PyTorch's container holds no Megatron-LM: its users bring code of its time.
     Release { name: "nvidia/nemo", usual: "megatron-2024", stacks: &[([25, 9], "megatron-core-2026")] },
     Release { name: "nvidia/pytorch", usual: "megatron-2024", stacks: &[([25, 9], "megatron-core-2026")] },
     Release { name: "rocm/megatron-lm", usual: "megatron-2024", stacks: &[([24, 0], "primus-megatron-2025")] },
@@ -40,7 +40,7 @@ const RELEASES: [Release; 7] = [
     },
 ];
 
-/// The stack of a release that the files name, in the place of a tool's usual one, with the file and the release.
+/// The stack of a release that the files name, in place of a tool's default; also the file and the release.
 pub(super) fn stack_of(usual: &str, files: &[LauncherFile<'_>]) -> Option<(&'static str, String)> {
     let own = || RELEASES.iter().filter(|release| release.usual == usual);
     let named = files.iter().flat_map(|file| {
@@ -55,7 +55,7 @@ pub(super) fn stack_of(usual: &str, files: &[LauncherFile<'_>]) -> Option<(&'sta
     named.into_iter().next()
 }
 
-/// Whether a file lists packages, by its name: it says no plan, and goes beside one.
+/// True if a file lists packages, by its name: it holds no plan, and accompanies one.
 pub(super) fn lists_packages(name: &str) -> bool {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
     let is_lock = Path::new(&name).extension().is_some_and(|extension| extension == "lock");
@@ -63,8 +63,8 @@ pub(super) fn lists_packages(name: &str) -> bool {
     is_lock || begins.iter().any(|begin| name.starts_with(begin))
 }
 
-/// The first two numbers of a version behind a name: `name==1.2`, `name = "1.2"`, `name:25.03-py3`, or on a line of its own under
-/// `version`. An upper bound is none.
+/// The first two numbers of a version after a name: `name==1.2`, `name = "1.2"`, `name:25.03-py3`, or on its own line
+/// under `version`. An upper bound does not count.
 fn version(text: &str, name: &str) -> Option<[u32; 2]> {
     text.match_indices(name).find_map(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -1,5 +1,5 @@
-//! Programs that train on answers which the model writes: verl, `OpenRLHF` and NeMo RL. Not for what their settings say alike
-//! ([`super::rollouts`]).
+//! Programs that train on answers which the model generates: verl, `OpenRLHF` and NeMo RL. [`super::rollouts`] has what
+//! their settings share.
 
 mod nemo_rl;
 mod openrlhf;
@@ -16,17 +16,17 @@ use super::rollouts::RolloutSettings;
 use super::settings::ToolSettings;
 use super::table::{self, ToolKey};
 
-/// A program that trains on answers which the model writes.
+/// A program that trains on answers which the model generates.
 struct RolloutProgram {
-    /// As reports name it.
+    /// The name in reports.
     name: &'static str,
-    /// The modules and the files of Python that start it, by the beginning of their names.
+    /// Prefixes of the Python modules and files that start the program.
     started: &'static [&'static str],
-    /// Keys that it alone has, all of a row; none where only what starts it tells.
+    /// Keys that only this program has, all of a row; empty if only its command identifies it.
     keys: &'static [&'static [&'static str]],
-    /// Whether it reads `name=value` behind its name.
+    /// True if the program reads `name=value` after its name.
     assigns: bool,
-    /// Takes its settings over.
+    /// Reads the program's settings.
     read: fn(&mut RolloutSettings<'_>),
     /// Settings without effect on size, time or memory.
     harmless: &'static [ToolKey],
@@ -34,19 +34,19 @@ struct RolloutProgram {
 
 const PROGRAMS: &[RolloutProgram] = &[verl::PROGRAM, openrlhf::PROGRAM, openrlhf::PAIRS, nemo_rl::PROGRAM];
 
-/// What of the programs a module or a file of Python starts, by its name.
+/// The known prefix of a Python module's or file's name, if any.
 pub(super) fn started(name: &str) -> Option<&'static str> {
     let file = name.rsplit('/').next().unwrap_or(name);
     let all = PROGRAMS.iter().flat_map(|program| program.started);
     all.copied().find(|own| name.starts_with(own) || file.starts_with(own))
 }
 
-/// The program that is started so.
+/// The program with this prefix.
 fn started_by(name: &str) -> Option<&'static RolloutProgram> {
     PROGRAMS.iter().find(|program| program.started.contains(&name))
 }
 
-/// Keeps that a program is started which no key tells; says whether it is one of these programs.
+/// Notes a program that no key identifies; returns true for all of these programs.
 pub(super) fn note_start(settings: &mut ToolSettings, name: &str) -> bool {
     let Some(program) = started_by(name) else { return false };
     if program.keys.is_empty() {
@@ -55,12 +55,12 @@ pub(super) fn note_start(settings: &mut ToolSettings, name: &str) -> bool {
     true
 }
 
-/// Whether a program that is started so reads `name=value`.
+/// True if the program with this prefix reads `name=value`.
 pub(super) fn assigns(name: &str) -> bool {
     started_by(name).is_some_and(|program| program.assigns)
 }
 
-/// Words of Hydra's own, which are options, as the assignments that a program's are: `--config-name NAME`.
+/// Turns Hydra's options into assignments like the program's: `--config-name NAME`.
 pub(super) fn without_options(words: Vec<String>) -> Vec<String> {
     let mut words = words.into_iter();
     let mut assigned = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn without_options(words: Vec<String>) -> Vec<String> {
     assigned
 }
 
-/// Whether settings are of such a program.
+/// True if the settings are of such a program.
 pub(super) fn is_of(settings: &ToolSettings) -> bool {
     program(settings).is_some()
 }
@@ -90,7 +90,7 @@ fn by_keys(settings: &ToolSettings) -> Option<&'static RolloutProgram> {
     PROGRAMS.iter().find(|program| program.keys.iter().any(|row| row.iter().all(|key| settings.has(key))))
 }
 
-/// Takes the settings of such a program over; says whether they are of one.
+/// Reads the settings of such a program; returns false for any other.
 pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) -> bool {
     let Some(program) = program(settings) else { return false };
     programs::refuse_file(settings, "give that file too", draft);

@@ -1,5 +1,5 @@
-//! How settings say a step whose answers the model writes: batches of prompts or of answers, lengths, the engine, a reference. What
-//! TRL and ms-swift say of it beside the Trainer's settings. Not for programs of their own ([`super::rollout_programs`]).
+//! Settings of a step whose answers the model generates: batches of prompts or answers, lengths, the engine, a reference.
+//! Also TRL's and ms-swift's, beside the Trainer's settings. [`super::rollout_programs`] reads other programs.
 
 mod trl;
 
@@ -12,15 +12,15 @@ use super::table::{self, OFF};
 
 pub(super) use trl::{of_axolotl, read as read_beside_trainer};
 
-/// Settings of a program while they are taken over.
+/// A program's settings being read.
 pub(super) struct RolloutSettings<'a> {
     pub settings: &'a mut ToolSettings,
     pub draft: &'a mut PlanDraft,
     pub program: &'static str,
 }
 
-/// A number with the place that says it, or whose default it is.
-pub(super) struct SaidCount {
+/// A number, with the place of its setting or the program whose default it is.
+pub(super) struct SourcedCount {
     pub value: u32,
     pub place: String,
 }
@@ -34,12 +34,12 @@ impl RolloutSettings<'_> {
         self.settings.take(name)
     }
 
-    /// Whether a switch is on, where nothing says so as it is usually.
+    /// True if a switch is on; `usual` if it is not set.
     pub fn is_on(&mut self, name: &str, usual: bool) -> bool {
         self.take(name).map_or(usual, |setting| table::switched(&setting.text) == "true")
     }
 
-    /// A field's number, or its usual one.
+    /// Reads a field's number, or assumes the usual one.
     pub fn number(&mut self, name: &str, field: Field, usual: impl Into<Value>) {
         match self.take(name) {
             Some(setting) => self.draft.read(field, &setting.text, &setting.place),
@@ -47,21 +47,21 @@ impl RolloutSettings<'_> {
         }
     }
 
-    /// A count that several fields follow from.
-    pub fn count(&mut self, name: &str, usual: u32) -> SaidCount {
+    /// A count from which several fields follow.
+    pub fn count(&mut self, name: &str, usual: u32) -> SourcedCount {
         let Some(setting) = self.take(name) else {
-            return SaidCount { value: usual, place: format!("{name}, {}", self.default()) };
+            return SourcedCount { value: usual, place: format!("{name}, {}", self.default()) };
         };
         match setting.text.parse() {
-            Ok(value) if value > 0 => SaidCount { value, place: setting.place },
+            Ok(value) if value > 0 => SourcedCount { value, place: setting.place },
             _ => {
                 self.draft.cannot(&setting, "is no count", "write a number of 1 or more");
-                SaidCount { value: usual, place: setting.place }
+                SourcedCount { value: usual, place: setting.place }
             }
         }
     }
 
-    /// Refuses any other value of a setting than these.
+    /// Refuses any value of a setting but these.
     pub fn only(&mut self, name: &str, known: &[&str], fix: &str) {
         let Some(setting) = self.take(name) else { return };
         if known.iter().any(|word| word.eq_ignore_ascii_case(&setting.text)) {
@@ -71,10 +71,10 @@ impl RolloutSettings<'_> {
         }
     }
 
-    /// Answers of a rollout and of each of its updates, whose counts are prompts or answers; says which.
-    pub fn batches(&mut self, rollout: &SaidCount, update: &SaidCount, [prompts, of_update]: [bool; 2]) {
+    /// Answers in a rollout and in each of its updates; the flags tell if the counts are of prompts.
+    pub fn batches(&mut self, rollout: &SourcedCount, update: &SourcedCount, [prompts, of_update]: [bool; 2]) {
         let group = self.draft.ranks(Field::Group);
-        let answers = |counted: &SaidCount, prompts: bool| {
+        let answers = |counted: &SourcedCount, prompts: bool| {
             let (each, what) = if prompts { (group, "prompts") } else { (1, "answers") };
             (counted.value.saturating_mul(each), format!("{} ({what})", counted.place))
         };
@@ -91,8 +91,8 @@ impl RolloutSettings<'_> {
         }
     }
 
-    /// The longest prompt and the longest answer together.
-    pub fn sequence(&mut self, prompt: &SaidCount, answer: &SaidCount) {
+    /// The sequence: longest prompt plus longest answer.
+    pub fn sequence(&mut self, prompt: &SourcedCount, answer: &SourcedCount) {
         let place = format!("{} + {}", prompt.place, answer.place);
         self.draft.take(Field::Sequence, prompt.value.saturating_add(answer.value), &place);
     }
@@ -101,7 +101,7 @@ impl RolloutSettings<'_> {
         self.draft.take(Field::Method, method, place);
     }
 
-    /// The reference: none where nothing is compared with it.
+    /// The reference; none if nothing is compared with it.
     pub fn reference(&mut self, compares: bool, host: bool, place: &str) {
         let adapters = self.draft.value(Field::Train).is_some_and(|train| *train == TrainMethod::Lora.into());
         let model = match () {
@@ -135,14 +135,14 @@ impl RolloutSettings<'_> {
         }
     }
 
-    /// A model of another shape than the trained one, which no file has.
+    /// Asks for a model other than the trained one, whose shape is in no file.
     pub fn ask_model(&mut self, name: &str, field: Field) {
         if let Some(model) = self.take(name) {
             self.draft.ask(field, &model.place, format!("'{}' is a model whose shape is in no file", model.text));
         }
     }
 
-    /// Devices of so many nodes.
+    /// Nodes times devices of each.
     pub fn devices(&mut self, [nodes, each]: [&str; 2], field: Field, usual: [u32; 2]) {
         for name in [nodes, each] {
             if let Some(outside) = self.settings.text(name).filter(|text| text.contains('$')).map(str::to_owned) {
@@ -155,13 +155,13 @@ impl RolloutSettings<'_> {
         self.draft.take(field, nodes.value.saturating_mul(each.value), &place);
     }
 
-    /// How deep an engine sleeps: not at all where that is off.
+    /// The engine's sleep level; 0 if sleep is off.
     pub fn sleeps(&mut self, name: &str, usual: bool, level: u32) {
         let level = if self.is_on(name, usual) { level } else { 0 };
         self.draft.take(Field::Sleep, level, &format!("{}: {name}", self.settings.file));
     }
 
-    /// Whether something is off that no plan has.
+    /// Refuses a feature that no plan has, unless it is off.
     pub fn off(&mut self, name: &str, fix: &str) {
         self.only(name, OFF, fix);
     }

@@ -1,4 +1,4 @@
-//! A job for Slurm: nodes, devices and time of a plan. The program to train with is the job's own argument.
+//! A Slurm job with a plan's nodes, devices and time. The training program is an argument of the job.
 
 use crate::FileText;
 use shardscope_engine::hardware::Queue;
@@ -7,48 +7,48 @@ use shardscope_engine::units::Seconds;
 use shardscope_library::text::shell::ShellCode;
 
 use super::lacks::ToolTable;
-use super::table::{self, Means, ToolKey};
+use super::table::{self, KeyMeaning, ToolKey};
 use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["22.05"];
 
-/// What a cluster wants to know of a job beside its size.
+/// What a cluster asks about a job beside its size.
 #[derive(Debug, Clone, Default)]
 pub struct JobWishes {
-    /// The partition, as the user says it.
+    /// The partition, as the user gives it.
     pub partition: Option<String>,
-    /// The account, as the user says it.
+    /// The account, as the user gives it.
     pub account: Option<String>,
-    /// How long the training takes, where its length is known.
+    /// The time of the training, if its length is known.
     pub time: Option<Seconds>,
-    /// Processors of each node, as the user says them: one task has them all.
+    /// Processors of each node, as the user gives them: one task has them all.
     pub cpus: Option<u32>,
-    /// The type of the devices, as the scheduler calls it.
+    /// The scheduler's name for the type of devices.
     pub device: Option<String>,
-    /// What starts the processes.
+    /// The launcher of the processes.
     pub launcher: JobLauncher,
 }
 
-/// What starts a job's processes on each node.
+/// The launcher of a job's processes on each node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum JobLauncher {
     /// `torchrun`, with the program and its arguments.
     #[default]
     Torchrun,
-    /// `accelerate launch` with the file of its own export, beside the job.
+    /// `accelerate launch` with its own exported file, beside the job.
     Accelerate,
 }
 
-/// A job of a scenario on the queue that it runs in.
+/// A scenario's job, in a queue.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// What the user says of it.
+    /// What the user asks for.
     wishes: &'a JobWishes,
-    /// The queue of the cluster, unless the user says another one.
+    /// The cluster's queue, unless the user gives another one.
     queue: Option<&'a Queue>,
-    /// Its name, by which Slurm keeps jobs of a chain apart.
+    /// The job's name, by which Slurm keeps chains of jobs apart.
     name: String,
     ranks: Ranks,
 }
@@ -62,12 +62,12 @@ impl<'a> Job<'a> {
         Self { wishes, queue, name: name.collect(), ranks: Ranks::of_scenario(scenario) }
     }
 
-    /// What it asks for, the margin included.
+    /// The time that the job asks for, margin included.
     fn time(&self) -> Option<Seconds> {
         self.wishes.time.map(|time| time * MARGIN)
     }
 
-    /// How many jobs of the longest that the queue allows it takes, where one is not enough.
+    /// Number of jobs of the queue's longest time, if one is not enough; and that time.
     fn chain(&self) -> Option<(u64, Seconds)> {
         let longest = self.queue?.longest?;
         let jobs = (self.time()? / longest).ceil();
@@ -75,16 +75,16 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A margin over the predicted time: start-up, checkpoints and what the prediction is off by.
+/// Margin over the predicted time, for start-up, checkpoints and prediction error.
 const MARGIN: f64 = 1.2;
 
-/// A job says all of a plan, or leaves it to the training program.
+/// A job states all of a plan, or leaves it to the training program.
 pub(crate) const TABLE: ToolTable = ToolTable { keys: &[REST], others: &[], deviations: &[] };
 
-const REST: &[ToolKey] = &[ToolKey { name: "", means: Means::Rest }];
+const REST: &[ToolKey] = &[ToolKey { name: "", means: KeyMeaning::Rest }];
 
 impl Job<'_> {
-    /// What its queue takes otherwise.
+    /// What the job's queue does not allow.
     pub fn lacks(&self) -> Option<String> {
         let Queue { partition, nodes: Some(most), .. } = self.queue? else { return None };
         let nodes = self.ranks.nodes;
@@ -92,7 +92,7 @@ impl Job<'_> {
     }
 }
 
-/// What a plan says of the job.
+/// States a plan's fields, and where the rest is.
 pub fn say(writer: &mut PlanWriter, job: &Job<'_>) {
     table::write(REST, writer);
     writer.elsewhere.push(match job.wishes.launcher {
@@ -105,7 +105,7 @@ pub fn say(writer: &mut PlanWriter, job: &Job<'_>) {
 
 /// The script: `sbatch job.sh train.py ARGUMENTS`.
 pub fn script(head: &Head, job: &Job<'_>) -> Result<FileText, String> {
-    // Steps of 22.05 and later do not inherit the processors of their job.
+    // Job steps of 22.05 and later do not inherit their job's processors.
     let (processors, unsaid) = match job.wishes.cpus {
         Some(_) => (" --cpus-per-task \"$SLURM_CPUS_PER_TASK\"", None),
         None => ("", Some("no --cpus-per-task: --exclusive gives the task all of its node".to_owned())),
@@ -134,8 +134,8 @@ pub fn script(head: &Head, job: &Job<'_>) -> Result<FileText, String> {
             .code(" torchrun --nnodes \"$SLURM_JOB_NUM_NODES\"")
             .option("nproc-per-node", job.ranks.each)
             .code(" \\\n    --rdzv-id \"$SLURM_JOB_ID\" --rdzv-backend c10d --rdzv-endpoint \"$head:29500\""),
-        // Nodes and processes stand in the file; of the file's rendezvous version 1.15 heeds none, and static ranks would
-        // have to be told to each node.
+        // The file has nodes and processes. Version 1.15 ignores the file's rendezvous, and static ranks would have to
+        // be passed to each node.
         JobLauncher::Accelerate => script.code(
             " accelerate launch --config_file accelerate.yaml \\\n    \
              --rdzv_backend c10d --main_process_ip \"$head\" --main_process_port 29500",
@@ -144,7 +144,7 @@ pub fn script(head: &Head, job: &Job<'_>) -> Result<FileText, String> {
     FileText::shell(launch.code(" \"$@\"\n"))
 }
 
-/// What the job asks Slurm for.
+/// The job's `#SBATCH` options.
 fn options(job: &Job<'_>) -> ShellCode {
     let Job { wishes, queue, name, ranks } = job;
     let each = ranks.each;
@@ -160,7 +160,7 @@ fn options(job: &Job<'_>) -> ShellCode {
         ("account", wishes.account.clone()),
         ("time", time.map(limit)),
         ("job-name", chain.map(|_| name.clone())),
-        // One job of this name after the other.
+        // Jobs of this name run one after the other.
         ("dependency", chain.map(|_| "singleton".to_owned())),
     ];
     let wished = wished.into_iter().filter_map(|(option, value)| Some((option, value?)));
@@ -168,7 +168,7 @@ fn options(job: &Job<'_>) -> ShellCode {
     wished.fold(script, |script, (option, value)| script.sbatch(option, value))
 }
 
-/// `days-hours:minutes:00`, whole minutes up.
+/// `days-hours:minutes:00`, rounded up to minutes.
 fn limit(time: Seconds) -> String {
     let minutes = (time.get() / 60.0).ceil().clamp(1.0, 1e9) as u64;
     format!("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60)

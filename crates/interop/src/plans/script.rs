@@ -1,41 +1,40 @@
-//! The commands of a shell script: continuation lines joined, variables that the script sets put in.
+//! The commands of a shell script, with continuation lines joined and the script's variables expanded.
 //!
-//! Reads what scripts of runs are made of: assignments, arrays, arithmetic, defaults. Nothing is run. A variable that is
-//! not set in the file stays in the text as it is written, and is refused where it would matter. What commands mean is
-//! [`super::commands`]'s.
+//! Reads what training scripts consist of: assignments, arrays, arithmetic, defaults. Runs nothing. A variable that the
+//! file does not set stays as written, and is refused where it matters. [`super::commands`] interprets commands.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// The most that values of variables may come to in all, each time one is put in: they may hold one another.
+/// The most bytes of all values expanded: variables may contain one another.
 const MOST_BYTES: usize = 1 << 22;
 
-/// A script's commands, in order, and what it sets.
+/// A script's commands, in order, and its variables.
 pub(super) struct ShellScript<'a> {
-    /// The script as it is written.
+    /// The script's text.
     pub text: &'a str,
-    /// What it would run, or print.
+    /// Commands that the script would run or print.
     pub commands: Vec<ShellCommand>,
     shell: Shell,
 }
 
 /// A command of a script.
 pub(super) struct ShellCommand {
-    /// Its words, with variables put in, without what redirects its input and output.
+    /// The command's words, with variables expanded and redirections dropped.
     pub words: Vec<String>,
-    /// The line that it begins on.
+    /// First line of the command.
     pub line: usize,
 }
 
 impl ShellCommand {
-    /// Whether its words are only printed.
+    /// True if the words are only printed.
     pub fn is_printed(&self) -> bool {
         self.words.first().is_some_and(|word| word == "echo")
     }
 }
 
 impl<'a> ShellScript<'a> {
-    /// Reads it; nothing is run.
+    /// Reads a script; runs nothing.
     pub fn read(text: &'a str) -> Self {
         let mut shell = Shell::default();
         let commands = statements(text).into_iter().filter_map(|(line, statement)| {
@@ -46,18 +45,18 @@ impl<'a> ShellScript<'a> {
         Self { text, commands, shell }
     }
 
-    /// What it sets.
+    /// The variables that the script sets.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.shell.values
     }
 
-    /// The words of each value that it sets.
+    /// The words of each variable's value.
     pub fn lists(&self) -> impl Iterator<Item = Vec<String>> {
         self.shell.values.values().map(|value| value.split_whitespace().map(str::to_owned).collect())
     }
 }
 
-/// Words without those that redirect input and output: `> log`, `2>log`.
+/// Drops redirections: `> log`, `2>log`.
 fn unredirected(words: Vec<String>) -> Vec<String> {
     let mut words = words.into_iter();
     let mut kept = Vec::new();
@@ -72,8 +71,7 @@ fn unredirected(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// The statements of a script with their first lines: continued lines joined, comments and documents for other programs left
-/// out.
+/// Statements and their first lines, with continued lines joined, and comments and here-documents dropped.
 fn statements(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut statement = String::new();
@@ -88,15 +86,15 @@ fn statements(text: &str) -> Vec<(usize, String)> {
             }
             continue;
         }
-        // From its beginning, where a word stands: a statement may go on over a million lines of nothing.
+        // A statement starts at its first word: continued empty lines, even a million, are dropped.
         if statement.trim_start().is_empty() {
             statement.clear();
             first = number;
         }
-        // Quotes and brackets reach over lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.
+        // Quotes and brackets span lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.
         let mut before = ' ';
         let mut continued = false;
-        // What this line adds: a document that an earlier line began is over.
+        // Only this line's text may start a here-document: one from an earlier line is over.
         let mut added = statement.len();
         let mut characters = line.chars().peekable();
         while let Some(c) = characters.next() {
@@ -145,7 +143,7 @@ fn statements(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The word that ends a document which begins here: `cat <<EOF > file`.
+/// The word that ends a here-document that starts here: `cat <<EOF > file`.
 fn heredoc(statement: &str) -> Option<String> {
     let (_, rest) = statement.split_once("<<")?;
     let word = rest.trim_start_matches('-').split_whitespace().next()?;
@@ -153,33 +151,32 @@ fn heredoc(statement: &str) -> Option<String> {
     (!word.starts_with('<') && !word.is_empty()).then(|| word.to_owned())
 }
 
-/// What a script has set so far.
+/// Variables that the script has set so far.
 #[derive(Debug)]
 struct Shell {
     values: BTreeMap<String, String>,
-    /// What values may still come to.
+    /// Bytes of values that may still be expanded.
     left: Cell<usize>,
 }
 
-/// Signs that close what a `$` opens, and whether none is left in a text: whoever looked for one to its end need not look
-/// again.
+/// Marks closing signs that do not occur in the rest of a text, so that nobody searches for them again.
 #[derive(Debug, Default)]
 struct Unclosed {
     sum: bool,
     parameter: bool,
 }
 
-/// What stands before the sign that closes it, and what follows; nothing where none is left.
+/// The text before a closing sign, and after it; `None` if there is none left.
 fn closed<'a>(text: &'a str, sign: &str, unclosed: &mut bool) -> Option<(&'a str, &'a str)> {
     let found = if *unclosed { None } else { text.split_once(sign) };
     *unclosed = found.is_none();
     found
 }
 
-/// A blank inside of quotes, until words are told apart.
+/// Stands for a blank inside quotes until words are split.
 const HELD: char = '\u{1f}';
 
-/// What stands for the words that a script is given itself.
+/// A script's own arguments.
 const GIVEN: [&str; 4] = ["$@", "$*", "${@}", "${*}"];
 
 impl Default for Shell {
@@ -189,7 +186,7 @@ impl Default for Shell {
 }
 
 impl Shell {
-    /// Takes an assignment in, or gives the words of a command.
+    /// Stores an assignment, or returns the words of a command.
     fn execute(&mut self, statement: &str) -> Option<Vec<String>> {
         let mut rest = statement.trim_start();
         for head in ["export ", "local ", "readonly ", "declare ", "then ", "else ", "do "] {
@@ -211,32 +208,32 @@ impl Shell {
         (!(words.is_empty() || assigned && words.len() < 2)).then_some(words)
     }
 
-    /// Whether so much more of values is within bounds.
+    /// True if this many bytes of values are within bounds; counts them.
     fn spend(&self, bytes: usize) -> bool {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.unwrap_or(self.left.get()));
         left.is_some()
     }
 
-    /// The value of a variable, if it is set and there is room for it.
+    /// The value of a variable, if it is set and within bounds.
     fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str).filter(|value| self.spend(value.len()))
     }
 
-    /// The words of a text, with variables put in. Quotes hold together what stands behind `=` in a word, and nothing else that an
-    /// argument would need. What a script is given itself is not known, and mostly nothing.
+    /// The words of a text, with variables expanded. Quotes keep together only what follows `=` in a word, which is all
+    /// that arguments need. A script's own arguments are unknown, and mostly empty.
     fn words(&self, text: &str) -> Vec<String> {
         let expanded = self.expanded(text);
         let words = expanded.split_whitespace().filter(|word| !GIVEN.contains(word));
         words.map(|word| word.replace(HELD, " ")).collect()
     }
 
-    /// The text without quotes, its variables put in once: what they hold was expanded when they were set.
+    /// The text without quotes, its variables expanded once: their values were expanded when set.
     fn expanded(&self, text: &str) -> String {
         let mut found = String::new();
         let mut rest = text;
         let mut single = false;
-        // Where a value begins that quotes hold together, and whether double ones are open.
+        // Start of a quoted value, and whether double quotes are open.
         let (mut held, mut double) = (None, false);
         let mut unclosed = Unclosed::default();
         while let Some(c) = rest.chars().next() {
@@ -268,7 +265,7 @@ impl Shell {
         found
     }
 
-    /// What stands behind a `$`, and the text after it.
+    /// The value after a `$`, and the text after it.
     fn variable<'a>(&self, text: &'a str, unclosed: &mut Unclosed) -> (String, &'a str) {
         if let Some((sum, after)) = text.strip_prefix("((").and_then(|rest| closed(rest, "))", &mut unclosed.sum)) {
             let value = self.arithmetic(sum).map_or_else(|| format!("$(({sum}))"), |value| value.to_string());
@@ -286,7 +283,7 @@ impl Shell {
             if let Some(sum) = sum {
                 return (sum.to_string(), &text[end..]);
             }
-            // Another command's output is not known: it stays as it is written, without its spaces.
+            // Another command's output is unknown: it is kept as written, without spaces.
             return (format!("${}", text[..end].replace(char::is_whitespace, "")), &text[end..]);
         }
         let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
@@ -320,7 +317,7 @@ impl Shell {
         }
     }
 
-    /// Sums and products of whole numbers and variables.
+    /// Sums, products and quotients of integers and variables.
     fn arithmetic(&self, text: &str) -> Option<i64> {
         let text = self.expanded(text);
         let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
@@ -350,12 +347,12 @@ impl Shell {
     }
 }
 
-/// What stands in the brackets of `(a b)`, or the value as it is.
+/// The inside of `(a b)`, or the value as it is.
 fn list(value: &str) -> &str {
     value.strip_prefix('(').and_then(|inside| inside.strip_suffix(')')).unwrap_or(value)
 }
 
-/// Where the bracket that a text begins with closes.
+/// The end of the bracket at the start of a text.
 fn closing(text: &str) -> usize {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {
@@ -367,7 +364,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// `NAME=value` or `NAME+=value` at the start of a statement: name, whether it appends, value, and what follows.
+/// `NAME=value` or `NAME+=value` at the start of a statement: name, true if it appends, value, and the rest.
 fn assignment(text: &str) -> Option<(&str, bool, &str, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (name, rest) = text.split_at(end);

@@ -1,6 +1,6 @@
-//! What a tool's file says of layers, of which the model has so many: settled once model and machine are known together.
+//! Settles what a tool's file says of layers, once model and machine are both known.
 //!
-//! Not for any tool's names.
+//! Knows no tool's names.
 
 use shardscope_engine::plan::{Offload, Recompute, Schedule, StageSizes};
 use shardscope_engine::scenario::file::ScenarioFile;
@@ -21,7 +21,7 @@ const SETTLED: [Field; 9] = [
     Field::MlpTiles,
 ];
 
-/// Puts what follows only from model and machine together into the file; says whether anything did.
+/// Puts fields that need both model and machine into the file; returns true if any changed.
 pub(super) fn settle(
     scenario: &Scenario,
     file: &mut ScenarioFile,
@@ -68,7 +68,7 @@ fn settle_layers(scenario: &Scenario, draft: &mut PlanDraft) {
         }
     }
     if let Some((layers, place)) = draft.repeated_layers.take() {
-        // So many layers of each stage.
+        // This many layers of each stage.
         let stages = u64::from(draft.ranks(Field::Pipeline)) * u64::from(draft.ranks(Field::StagesPerRank));
         let again = u64::from(layers).saturating_mul(stages);
         let share = again as f64 / f64::from(all);
@@ -76,7 +76,7 @@ fn settle_layers(scenario: &Scenario, draft: &mut PlanDraft) {
         draft.take(Field::Recompute, what, &place);
     }
     if let Some((layers, place)) = draft.offloaded_layers.take() {
-        // The most that Megatron-LM takes to the host (`transformer_config.py`).
+        // Megatron-LM offloads at most this many layers (`transformer_config.py`).
         if layers > 0 && layers == all.saturating_sub(1) {
             draft.take(Field::Offload, Offload::Activations, &place);
         } else {

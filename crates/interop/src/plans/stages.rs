@@ -1,20 +1,20 @@
-//! Pipelines that are not cut evenly, as Megatron-LM's arguments say them and write them.
+//! Uneven pipelines, as Megatron-LM's arguments give them.
 //!
-//! How many layers each stage has follows from the model, which is not known yet where they are read.
+//! The number of layers per stage depends on the model, which is unknown when they are read.
 
-/// How layers are divided over the stages of a pipeline.
+/// How layers are divided over pipeline stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UnevenStages {
-    /// Layers of the first and of the last rank, where they are said: the ranks between share the others.
+    /// Layers of the first and of the last rank, if given; the ranks between share the others evenly.
     Ends { first: Option<u32>, last: Option<u32> },
-    /// Evenly, with the embedding and the loss counted as a layer each.
+    /// Evenly, counting the embedding and the loss as a layer each.
     Counted { embedding: bool, loss: bool },
     /// Layers of each stage.
     Listed(Vec<u32>),
 }
 
 impl UnevenStages {
-    /// Layers of each stage in the order of forward, of `ranks` that hold `each` stages; `None` where they do not divide.
+    /// Layers of each stage in forward order, for `ranks` with `each` stages; `None` if they do not divide.
     pub fn layers(&self, all: u32, ranks: u32, each: u32) -> Option<Vec<u32>> {
         let of_ranks = match self {
             Self::Listed(layers) => return Some(layers.clone()),
@@ -44,11 +44,11 @@ fn divided(layers: u32, over: u32) -> Option<u32> {
     if over == 0 { (layers == 0).then_some(0) } else { layers.is_multiple_of(over).then_some(layers / over) }
 }
 
-/// The most characters of a layout whose repetitions are written out: more than any pipeline has layers.
+/// The longest layout after its repetitions are expanded: longer than any pipeline's.
 const LONGEST: usize = 1 << 16;
 
-/// Layers of each stage of a layout: `Et*7|(t*8|)*2t*7L` has four stages, with E for the embedding, L for the loss, m for layers
-/// of further tokens and t for the others (`pipeline_parallel_layer_layout.py`).
+/// Layers of each stage in a layout: `Et*7|(t*8|)*2t*7L` has four stages; E is the embedding, L the loss, m an MTP
+/// layer and t any other layer (`pipeline_parallel_layer_layout.py`).
 pub(crate) fn read_layout(text: &str) -> Option<Vec<u32>> {
     let plain: String = text.chars().filter(|c| !matches!(c, ',' | ' ' | '"' | '\'')).collect();
     let whole = written_out(&plain)?;
@@ -57,7 +57,7 @@ pub(crate) fn read_layout(text: &str) -> Option<Vec<u32>> {
     whole.split('|').map(layers).collect()
 }
 
-/// The text with its repetitions written out: `t*3` is `ttt`, and `(tt|)*2` is `tt|tt|`.
+/// Expands repetitions: `t*3` is `ttt`, and `(tt|)*2` is `tt|tt|`.
 fn written_out(text: &str) -> Option<String> {
     let mut found = String::new();
     let mut rest = text;
@@ -84,7 +84,7 @@ fn written_out(text: &str) -> Option<String> {
     Some(found)
 }
 
-/// The layout of stages with so many layers.
+/// The layout of stages with these numbers of layers.
 pub(crate) fn write_layout(layers: &[u32]) -> String {
     let last = layers.len().saturating_sub(1);
     let stage = |(at, count): (usize, &u32)| {

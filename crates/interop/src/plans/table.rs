@@ -1,6 +1,6 @@
-//! Correspondences between a tool's keys and the fields of a plan: each stands in one line, for both directions.
+//! Types for tables that map a tool's keys to fields of a plan, one line per key for both directions.
 //!
-//! Not for the lines themselves: each tool has its own beside what only it needs.
+//! The lines are in each tool's module.
 
 use serde_json::Value as Json;
 
@@ -13,59 +13,59 @@ use super::harmless::Harmless;
 use super::settings::{Setting, ToolSettings};
 use super::writer::{Line, PlanWriter, in_json};
 
-/// A key of a tool, or with a `*` at its end all that begin so.
+/// A key of a tool; a final `*` stands for any end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolKey {
-    /// Its name, with those of the objects around it before dots.
+    /// The key's name, with enclosing objects before dots.
     pub name: &'static str,
-    /// What it says.
-    pub means: Means,
+    /// What the key means for a plan.
+    pub means: KeyMeaning,
 }
 
-/// What a key says.
+/// The meaning of a key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Means {
+pub(crate) enum KeyMeaning {
     /// A field's number.
     Number(Field),
-    /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
+    /// A field in the tool's words, each with the field's value. If several have one value, the first is written.
     Words(Field, &'static [(&'static str, Value)]),
-    /// An optimizer, and whether its state is in pages, in other words. Of several for the same the first is written.
+    /// The optimizer, in the tool's words, and true if its state is paged. If several are equal, the first is written.
     Optimizers(&'static [(&'static str, Optimizer, bool)]),
-    /// Nothing at these values; at another one what a plan cannot say, with the way out.
+    /// Harmless at these values; any other value is refused, with this fix.
     Only(&'static [&'static str], &'static str),
-    /// What a plan cannot say at these values, with the way out; nothing at any other.
+    /// Refused at these values, with this fix; harmless at any other.
     Except(&'static [&'static str], &'static str),
-    /// The norm to which gradients are clipped; 0 where they are not.
+    /// The norm to which gradients are clipped; 0 for no clipping.
     Clipping,
-    /// Whether code is compiled, with the words for not, and the word for it where plans are written with it.
+    /// Compilation: the words for off, and the word for on if the key is written.
     Compiled(&'static [&'static str], Option<&'static str>),
-    /// Nothing of size, time or memory, and why.
+    /// No effect on size, time or memory, and why.
     Nothing(&'static str),
-    /// What several keys say together.
+    /// Several keys that are read and written together.
     Codec(&'static Codec),
-    /// Fields that are left to who starts the tool, and who that is.
+    /// Fields left to whoever starts the tool, and who that is.
     Left(&'static [Field], &'static str),
-    /// All that is left.
+    /// All remaining fields.
     Rest,
 }
 
-/// Keys that say fields together: how they are read, how they are written, and what is lost on the way.
+/// Keys that state fields together: how to read and write them, and what is lost.
 #[derive(Debug)]
 pub(crate) struct Codec {
-    /// Keys whose meaning is the same in any tool's file.
+    /// Keys that mean the same in any tool's file.
     pub names: &'static [&'static str],
-    /// Fields that the keys say, as planned but for what is lost.
+    /// Fields that the keys state as planned, except for what is lost.
     pub fields: &'static [Field],
-    /// Takes over what the keys say.
+    /// Reads the keys.
     pub read: fn(&mut ToolSettings, &mut PlanDraft),
-    /// The keys' lines of a plan.
+    /// Writes the keys' lines.
     pub write: fn(&mut PlanWriter<'_>) -> Vec<Line>,
-    /// What the tool does otherwise than the fields say.
+    /// Where the tool deviates from these fields.
     pub lost: &'static [Deviation],
 }
 
 impl Codec {
-    /// Keys that say fields, with how they are read and written.
+    /// Keys that state fields, with their reader and writer.
     pub const fn new(
         fields: &'static [Field],
         read: fn(&mut ToolSettings, &mut PlanDraft),
@@ -74,30 +74,30 @@ impl Codec {
         Self { names: &[], fields, read, write, lost: &[] }
     }
 
-    /// The same, with keys whose meaning is the same in any tool's file: unknown there, they are refused.
+    /// Adds keys that mean the same in any tool's file: where unknown, they are refused.
     pub const fn named(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
-    /// The same, with what is lost.
+    /// Adds deviations.
     pub const fn losing(self, lost: &'static [Deviation]) -> Self {
         Self { lost, ..self }
     }
 }
 
-/// How the line of a key says the value of a field.
+/// How a key's line states the value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Says {
-    /// Not at all.
+pub(crate) enum FieldCoverage {
+    /// The line does not state it.
     Nothing,
-    /// As the plan has it.
+    /// The line states it as planned.
     AsPlanned,
-    /// Otherwise, and how.
+    /// The tool does something else: a description.
     Otherwise(&'static str),
 }
 
-impl Means {
-    /// Whether it says fields, and all of them are among these.
+impl KeyMeaning {
+    /// True if the key states fields, all of them among these.
     pub fn is_of(self, fields: &[Field]) -> bool {
         match self {
             Self::Number(field) | Self::Words(field, _) => fields.contains(&field),
@@ -106,8 +106,8 @@ impl Means {
         }
     }
 
-    /// How a line says the value that a field has in a plan.
-    pub fn says(self, field: Field, value: &Value, plan: &Plan) -> Says {
+    /// How a line states a field's value in a plan.
+    pub fn says(self, field: Field, value: &Value, plan: &Plan) -> FieldCoverage {
         let optimizer = |(_, own, _): &(&str, Optimizer, bool)| *own == plan.optimizer;
         let is_said = match self {
             Self::Number(own) => own == field,
@@ -118,7 +118,7 @@ impl Means {
             Self::Optimizers(words) => field == Field::Optimizer && words.iter().any(optimizer),
             Self::Clipping => field == Field::ClipNorm,
             Self::Compiled(_, Some(_)) if field == Field::Compile && plan.compile == Compile::Layer => {
-                return Says::Otherwise("the model is compiled as a whole");
+                return FieldCoverage::Otherwise("the model is compiled as a whole");
             }
             Self::Compiled(_, Some(_)) => field == Field::Compile,
             Self::Codec(codec) => codec.fields.contains(&field),
@@ -126,10 +126,10 @@ impl Means {
             Self::Rest => true,
             Self::Only(..) | Self::Except(..) | Self::Compiled(_, None) | Self::Nothing(_) => false,
         };
-        if is_said { Says::AsPlanned } else { Says::Nothing }
+        if is_said { FieldCoverage::AsPlanned } else { FieldCoverage::Nothing }
     }
 
-    /// The value that a key has in a tool's file of a plan; `None` where it does not stand there.
+    /// The value that a key has in a tool's file; `None` if the key is absent.
     fn written(self, writer: &PlanWriter<'_>) -> Option<Json> {
         let plan = writer.plan();
         match self {
@@ -150,21 +150,23 @@ impl Means {
     }
 }
 
-/// Writes the fields that a table has words for.
+/// Writes the lines of a table for a plan.
 pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for key in table {
         match key.means {
-            Means::Codec(codec) => {
+            KeyMeaning::Codec(codec) => {
                 lines.extend((codec.write)(writer));
                 writer.say_all(codec.fields);
             }
-            Means::Left(fields, to) => writer.leave(fields, to),
-            Means::Rest => writer.say_all(&Field::all().collect::<Vec<_>>()),
+            KeyMeaning::Left(fields, to) => writer.leave(fields, to),
+            KeyMeaning::Rest => writer.say_all(&Field::all().collect::<Vec<_>>()),
             means => {
                 let Some(value) = means.written(writer) else { continue };
                 lines.push(Line::new(key.name, value));
-                let says = |(field, value): &&(Field, Value)| means.says(*field, value, writer.plan()) != Says::Nothing;
+                let says = |(field, value): &&(Field, Value)| {
+                    means.says(*field, value, writer.plan()) != FieldCoverage::Nothing
+                };
                 let said: Vec<Field> = writer.asked.values().filter(says).map(|(field, _)| *field).collect();
                 writer.say_all(&said);
             }
@@ -173,112 +175,112 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter<'_>) -> Vec<Line> {
     lines
 }
 
-/// A tool's word, a switch where it is one.
+/// A tool's word; a boolean if it is one.
 fn word(theirs: &str) -> Json {
     theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
 }
 
 /// A key for a field's number.
 pub const fn number(name: &'static str, field: Field) -> ToolKey {
-    ToolKey { name, means: Means::Number(field) }
+    ToolKey { name, means: KeyMeaning::Number(field) }
 }
 
-/// A key for a field in other words.
+/// A key for a field in the tool's words.
 pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
-    ToolKey { name, means: Means::Words(field, words) }
+    ToolKey { name, means: KeyMeaning::Words(field, words) }
 }
 
-/// A key for the optimizer, by its name and whether its state is in pages.
+/// A key for the optimizer and its paged state, in the tool's words.
 pub const fn optimizers(name: &'static str, words: &'static [(&'static str, Optimizer, bool)]) -> ToolKey {
-    ToolKey { name, means: Means::Optimizers(words) }
+    ToolKey { name, means: KeyMeaning::Optimizers(words) }
 }
 
-/// A key that a plan can say nothing else of.
+/// A key that is refused unless it has one of these values.
 pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Only(values, fix) }
+    ToolKey { name, means: KeyMeaning::Only(values, fix) }
 }
 
-/// A key that a plan can say nothing of at some values.
+/// A key that is refused if it has one of these values.
 pub const fn except(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Except(values, fix) }
+    ToolKey { name, means: KeyMeaning::Except(values, fix) }
 }
 
 /// A key for the norm to which gradients are clipped.
 pub const fn clips(name: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Clipping }
+    ToolKey { name, means: KeyMeaning::Clipping }
 }
 
-/// A key for compiled code, which is read.
+/// A key for compilation that is only read.
 pub const fn compiled(name: &'static str, off: &'static [&'static str]) -> ToolKey {
-    ToolKey { name, means: Means::Compiled(off, None) }
+    ToolKey { name, means: KeyMeaning::Compiled(off, None) }
 }
 
-/// A key for compiled code, which is written too.
+/// A key for compilation that is written too.
 pub const fn compiles(name: &'static str, off: &'static [&'static str], on: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Compiled(off, Some(on)) }
+    ToolKey { name, means: KeyMeaning::Compiled(off, Some(on)) }
 }
 
-/// Keys that say fields together.
+/// Keys that state fields together.
 pub const fn codec(codec: &'static Codec) -> ToolKey {
-    ToolKey { name: "", means: Means::Codec(codec) }
+    ToolKey { name: "", means: KeyMeaning::Codec(codec) }
 }
 
-/// Fields that are left to who starts the tool.
+/// Fields left to whoever starts the tool.
 pub const fn left_to(who: &'static str, fields: &'static [Field]) -> ToolKey {
-    ToolKey { name: "", means: Means::Left(fields, who) }
+    ToolKey { name: "", means: KeyMeaning::Left(fields, who) }
 }
 
-/// A key of no effect.
+/// A key without effect.
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
-    ToolKey { name, means: Means::Nothing(why) }
+    ToolKey { name, means: KeyMeaning::Nothing(why) }
 }
 
-/// What several tools say by a switch: a switch of the plan itself,
+/// Words that several tools use for a switch of the plan.
 pub const SWITCH: &[(&str, Value)] = &[("true", Value::Switch(true)), ("false", Value::Switch(false))];
 
-/// whether layers are computed again,
+/// A switch for recomputation.
 pub(crate) const CHECKPOINTING: &[(&str, Value)] =
     &[("true", Value::Recompute(Recompute::Full)), ("false", Value::Recompute(Recompute::None))];
 
-/// and whether the state is on the host.
+/// A switch for offloading the whole state.
 pub(crate) const OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
-/// Whether the optimizer's state alone is there.
+/// A switch for offloading the optimizer's state alone.
 pub(crate) const OPTIMIZER_OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
-/// What most tools take for off.
+/// Values that most tools take for off.
 pub(crate) const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
 
-/// What several tools fill in from elsewhere when they start.
+/// The value that several tools fill in when they start.
 pub(crate) const FILLED_IN: &str = "auto";
 
-/// Reads the settings that a table knows.
+/// Reads the settings that a table has.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
         match key.means {
-            Means::Codec(codec) => (codec.read)(settings, draft),
-            Means::Left(..) | Means::Rest => {}
+            KeyMeaning::Codec(codec) => (codec.read)(settings, draft),
+            KeyMeaning::Left(..) | KeyMeaning::Rest => {}
             means => settings.take_all(key.name).iter().for_each(|setting| read_one(means, setting, draft)),
         }
     }
 }
 
-fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
+fn read_one(means: KeyMeaning, setting: &Setting, draft: &mut PlanDraft) {
     let (text, place) = (setting.text.as_str(), setting.place.as_str());
-    // A variable of a script that it does not set itself.
+    // A script's variable that the script does not set.
     let unset = text.contains('$');
     match means {
-        Means::Words(field, _) if unset => draft.read(field, text, place),
-        Means::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
-        Means::Only(..) | Means::Except(..) if unset => {
+        KeyMeaning::Words(field, _) if unset => draft.read(field, text, place),
+        KeyMeaning::Optimizers(_) if unset => draft.read(Field::Optimizer, text, place),
+        KeyMeaning::Only(..) | KeyMeaning::Except(..) if unset => {
             draft.cannot(setting, "is set outside the file", "set it in the file");
         }
-        Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
-        Means::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
-        Means::Number(field) => draft.read(field, text, place),
-        Means::Words(field, words) => {
+        KeyMeaning::Number(field) | KeyMeaning::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
+        KeyMeaning::Optimizers(_) if text == FILLED_IN => filled_in(Field::Optimizer, place, draft),
+        KeyMeaning::Number(field) => draft.read(field, text, place),
+        KeyMeaning::Words(field, words) => {
             let is_meant = |theirs: &str| theirs.eq_ignore_ascii_case(text) || theirs == switched(text);
             if let Some((_, value)) = words.iter().find(|(theirs, _)| is_meant(theirs)) {
                 draft.take(field, value.clone(), place);
@@ -286,7 +288,7 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
                 unknown(setting, words.iter().map(|(theirs, _)| *theirs), field, draft);
             }
         }
-        Means::Optimizers(words) => {
+        KeyMeaning::Optimizers(words) => {
             if let Some((_, optimizer, paged)) = words.iter().find(|(theirs, ..)| theirs.eq_ignore_ascii_case(text)) {
                 draft.take(Field::Optimizer, *optimizer, place);
                 if *paged {
@@ -296,15 +298,15 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
                 unknown(setting, words.iter().map(|(theirs, ..)| *theirs), Field::Optimizer, draft);
             }
         }
-        Means::Only(values, fix) | Means::Except(values, fix) => {
+        KeyMeaning::Only(values, fix) | KeyMeaning::Except(values, fix) => {
             let is_listed = values.iter().any(|value| value.eq_ignore_ascii_case(text));
-            if is_listed == matches!(means, Means::Only(..)) {
+            if is_listed == matches!(means, KeyMeaning::Only(..)) {
                 draft.report.ignore(place, format!("'{text}' changes nothing"));
             } else {
                 draft.cannot(setting, "changes size, time or memory as no plan can say", fix);
             }
         }
-        Means::Clipping => match text.parse::<f64>() {
+        KeyMeaning::Clipping => match text.parse::<f64>() {
             Ok(norm) if norm > 0.0 => draft.report.ignore(place, "a plan clips gradients, to whatever norm"),
             Ok(_) => draft.take(Field::ClipNorm, false, place),
             Err(_) if unset || text == FILLED_IN => {
@@ -313,16 +315,16 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             Err(_) if OFF.contains(&text) || text == "null" => draft.take(Field::ClipNorm, false, place),
             Err(_) => draft.refuse(place, format!("'{text}' is no norm"), Field::ClipNorm),
         },
-        Means::Compiled(off, _) => {
+        KeyMeaning::Compiled(off, _) => {
             let off = off.iter().any(|value| value.eq_ignore_ascii_case(text));
             draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
         }
-        Means::Nothing(why) => draft.report.ignore(place, why),
-        Means::Codec(_) | Means::Left(..) | Means::Rest => {}
+        KeyMeaning::Nothing(why) => draft.report.ignore(place, why),
+        KeyMeaning::Codec(_) | KeyMeaning::Left(..) | KeyMeaning::Rest => {}
     }
 }
 
-/// A switch by the word that tables have for it, however it is written: `yes` and `1` behind options of Hugging Face's parser
+/// A switch in the tables' words, however it is written: `yes` and `1` in options of Hugging Face's parser
 /// (`string_to_bool` of `hf_argparser.py`), `on` in YAML.
 pub(crate) fn switched(text: &str) -> &str {
     match text.to_ascii_lowercase().as_str() {
@@ -332,14 +334,14 @@ pub(crate) fn switched(text: &str) -> &str {
     }
 }
 
-/// Refuses what is none of a key's words.
+/// Refuses a value that is none of a key's words.
 fn unknown(setting: &Setting, words: impl Iterator<Item = &'static str>, field: Field, draft: &mut PlanDraft) {
     let known: Vec<&str> = words.collect();
     let what = format!("'{}' is nothing that a plan can say; known: {}", setting.text, known.join(", "));
     draft.refuse(&setting.place, what, field);
 }
 
-/// A value that the tool fills in when it starts: known where another file says it.
+/// A value that the tool fills in when it starts: known only if another file gives it.
 pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     if draft.value(field).is_some() {
         draft.report.ignore(place, "'auto' is what another setting says");
@@ -348,13 +350,13 @@ pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     }
 }
 
-/// Notes what a file says and no table knows: what its tool's documentation shows to be harmless, and the rest.
+/// Notes settings that no table has: harmless ones by the tool's list, the rest as unknown.
 pub fn leave(tool: &str, settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = without_effect(tool, settings, draft);
     draft.unknown.extend(settings.rest().map(|(name, setting)| (name.to_owned(), setting.clone())));
 }
 
-/// Notes what is harmless to a tool, doubts its kernels, and leaves the rest.
+/// Notes a tool's harmless settings, doubts its kernels, and returns the rest.
 pub fn without_effect(tool: &str, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
     let PlanDraft { harmless, report, doubted, .. } = draft;
     let [harmless, kernels] = harmless.of_tool(tool);

@@ -1,7 +1,6 @@
-//! The names of tools that other modules ask for. All that is known of a tool is one entry of the table in
-//! [`super::tool`].
+//! Names of tools for other modules. The table in [`super::tool`] has everything else about a tool.
 
-/// A tool that plans are written for, or whose configurations are read: its word of `export --to`.
+/// A tool whose files are written or read, by its word of `export --to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanTarget(pub(super) &'static str);
 
@@ -14,7 +13,7 @@ impl PlanTarget {
     pub(crate) const TORCHTUNE: Self = Self("torchtune");
     pub const SBATCH: Self = Self("sbatch");
 
-    /// Its word of `export --to`.
+    /// The word of `export --to`.
     pub const fn word(self) -> &'static str {
         self.0
     }

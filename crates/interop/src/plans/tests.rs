@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 use super::*;
 use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::Layout;
@@ -175,8 +175,8 @@ fn every_tool_that_other_modules_name_is_one_of_the_table() {
     }
 }
 
-fn asked(scenario: &Scenario) -> AskedPlan<'_> {
-    AskedPlan::new(scenario.checked().expect("a layout"))
+fn asked(scenario: &Scenario) -> PlanQuery<'_> {
+    PlanQuery::new(scenario.checked().expect("a layout"))
 }
 
 /// What is exported for, in which version, and what else has to be said to read the file.

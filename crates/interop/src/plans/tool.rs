@@ -1,6 +1,6 @@
-//! The tools whose files are read and for which plans are written: one table of them.
+//! The table of tools whose files are read or written.
 //!
-//! Not for their keys, which stand in the module of each.
+//! Each tool's module has its keys.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,46 +17,46 @@ use super::writer::PlanWriter;
 use super::written::Written;
 use super::{accelerate, deepspeed, megatron, table, torchtitan, torchtune, trainer, tuners};
 
-/// What is known of a tool.
+/// A tool's entry.
 pub(crate) struct ToolSpec {
     pub target: PlanTarget,
-    /// What is written, in a list of tools.
+    /// The files written, for a list of tools.
     pub about: &'static str,
-    /// What is written, as the command line explains it.
+    /// Help text on the files written.
     pub help: &'static str,
-    /// Its name in the files that are written.
+    /// The tool's name in files that are written.
     pub name: &'static str,
-    /// How its files are read; `None` where plans are only written.
+    /// The reader of the tool's files; `None` if plans are only written.
     pub reads: Option<ReadTool>,
-    /// Versions that plans are written for, the newest first.
+    /// Versions that plans are written for, newest first.
     pub versions: &'static [&'static str],
-    /// What its file says, and what it lacks.
+    /// The tool's keys, and what it lacks.
     pub table: &'static ToolTable,
     /// Writes a plan.
     pub write: fn(&mut PlanWriter<'_>, &Job<'_>) -> Written,
 }
 
-/// How a tool's files are read.
+/// The reader of a tool's files.
 pub(crate) struct ReadTool {
-    /// What messages call them.
+    /// The files' name in messages.
     pub name: &'static str,
-    /// Whether settings are the tool's; `None` where other signs tell it.
+    /// True if settings are the tool's; `None` if other signs tell it.
     pub is_of: Option<fn(&ToolSettings) -> bool>,
-    /// Takes them over.
-    pub read: fn(ToolSettings, Beside, &mut PlanDraft),
+    /// Reads the tool's settings.
+    pub read: fn(ToolSettings, CompanionFiles, &mut PlanDraft),
 }
 
-/// What is read beside a tool's file.
+/// Files that accompany a tool's file.
 #[derive(Debug, Clone)]
-pub(crate) struct Beside {
-    /// DeepSpeed's configuration, which it refers to.
+pub(crate) struct CompanionFiles {
+    /// The DeepSpeed configuration that the file refers to.
     pub deepspeed: Option<ToolSettings>,
-    /// Whether Accelerate's configuration is there, which says how the state is sharded.
+    /// True if Accelerate's configuration is present, which decides the sharding.
     pub launched: bool,
 }
 
-/// The Trainer's arguments, whichever program takes them: the Trainer's reader knows programs by their keys.
-fn read_trainer(settings: ToolSettings, beside: Beside, draft: &mut PlanDraft) {
+/// Reads the Trainer's arguments, whichever program takes them: the reader knows programs by their keys.
+fn read_trainer(settings: ToolSettings, beside: CompanionFiles, draft: &mut PlanDraft) {
     trainer::read(settings, beside.deepspeed, beside.launched, draft);
 }
 
@@ -187,7 +187,7 @@ static TOOLS: &[ToolSpec] = &[
     },
 ];
 
-/// The plans that each tool can run; a tool that is like an unknown stack is not among them.
+/// The plans that each tool can run; tools without limits of their own are left out.
 static RUNS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
     let tools: BTreeMap<String, Runs> = toml::from_str(include_str!("tools.toml")).unwrap_or_default();
     let library = shardscope_presets::library();
@@ -195,30 +195,30 @@ static RUNS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
 });
 
 impl PlanTarget {
-    /// All of them, in the order of `export --to`.
+    /// All tools, in the order of `export --to`.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
         TOOLS.iter().map(|tool| tool.target)
     }
 
-    /// Those whose files are read: they start training.
+    /// Tools whose files are read: they start training.
     pub(crate) fn launchers() -> impl DoubleEndedIterator<Item = Self> {
         Self::all().filter(|tool| tool.spec().reads.is_some())
     }
 
-    /// What is known of it.
+    /// The tool's entry in the table.
     pub(crate) fn spec(self) -> &'static ToolSpec {
-        // Every target is one of the table's, which a test holds.
+        // Every target is in the table, as a test checks.
         TOOLS.iter().find(|tool| tool.target == self).unwrap_or(&TOOLS[0])
     }
 
-    /// The tool whose settings these are, if a file of them tells. The Trainer is asked before Accelerate, since its
-    /// `fsdp_config` may have Accelerate's names.
+    /// The tool that settings belong to, if they tell. The Trainer is tried before Accelerate, since its `fsdp_config`
+    /// may have Accelerate's names.
     pub(crate) fn of_settings(settings: &ToolSettings) -> Option<Self> {
         let is_of = |tool: &Self| tool.spec().reads.as_ref()?.is_of.map(|is_of| is_of(settings));
         Self::launchers().rev().find(|tool| is_of(tool) == Some(true))
     }
 
-    /// The tools whose files are read, in a sentence.
+    /// Names of the tools whose files are read, in a sentence.
     pub(crate) fn known() -> String {
         let names = Self::launchers().map(|tool| tool.read_name().trim_end_matches(" arguments"));
         let names: Vec<&str> = names.collect();
@@ -230,19 +230,19 @@ impl PlanTarget {
         self.spec().name
     }
 
-    /// What messages call its files.
+    /// The name of the tool's files in messages.
     pub(crate) fn read_name(self) -> &'static str {
         self.spec().reads.as_ref().map_or(self.name(), |reads| reads.name)
     }
 
-    /// The tool in a version, for questions on what it lacks.
+    /// The tool at a version, to ask what it lacks.
     pub(crate) fn asked(self, version: &'static str) -> AskedTool {
         let ToolSpec { name, table, .. } = *self.spec();
         let runs = RUNS.get(&format!("{name} {version}")).or_else(|| RUNS.get(name));
         AskedTool { name, version, runs, table }
     }
 
-    /// The version that is asked for, or the newest.
+    /// The version asked for, or the newest.
     pub fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
         let known = self.spec().versions;
         let found = known.iter().find(|version| wanted.is_none_or(|wanted| wanted == **version));

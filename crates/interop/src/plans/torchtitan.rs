@@ -1,4 +1,4 @@
-//! torchtitan's TOML of 0.1 to 0.2.2, that of 2024 by its old names, and its command.
+//! torchtitan's TOML from 0.1 to 0.2.2, with names of 2024 too, and its command.
 
 mod command;
 mod ranks;
@@ -23,7 +23,7 @@ use command::configured;
 
 pub use command::{SCRIPT, command, is_started, of_command};
 
-/// What the sections of 2025 say.
+/// Keys of the sections of 2025.
 const KEYS: &[ToolKey] = &[
     codec(&MODEL),
     number("training.seq_len", Field::Sequence),
@@ -60,7 +60,7 @@ const KEYS: &[ToolKey] = &[
     words(
         "training.mixed_precision_reduce",
         Field::GradientFormat,
-        // The one that `Training.mixed_precision_reduce` takes.
+        // The only value that `Training.mixed_precision_reduce` takes.
         &[("float32", Value::Word(GradientFormat::Fp32.to_word()))],
     ),
     words("parallelism.enable_async_tensor_parallel", Field::TensorOverlap, SWITCH),
@@ -73,7 +73,7 @@ const KEYS: &[ToolKey] = &[
     left_to("the launcher's", &[Field::Devices]),
 ];
 
-/// What no plan says, and what changes nothing.
+/// Keys that no plan can express, and keys without effect.
 const OTHERS: &[ToolKey] = &[
     only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
     only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
@@ -111,14 +111,14 @@ const OTHERS: &[ToolKey] = &[
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
 
-/// What its file says, and what torchtitan does otherwise.
+/// Keys of torchtitan's file, and where torchtitan deviates from plans.
 pub(crate) const TABLE: ToolTable = ToolTable {
     keys: &[KEYS],
     others: OTHERS,
     deviations: &[ONE_EXTENT, WEIGHTS_TOO, WHOLE_CONTEXT, SUMS_EACH, ALIKE],
 };
 
-/// Versions that [`write()`] is for, the newest first.
+/// Versions that [`write()`] is for, newest first.
 pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
 const COMPILE: &str = "compile.enable";
@@ -141,7 +141,7 @@ const MODE: &str = "activation_checkpoint.mode";
 const OPTION: &str = "activation_checkpoint.selective_ac_option";
 const FLOAT: &str = "training.mixed_precision_param";
 
-/// What the names of 2024 became.
+/// Names of 2024, and their current names.
 const RENAMED: [(&str, &str); 11] = [
     ("experimental.context_parallel_rotate_method", "parallelism.context_parallel_rotate_method"),
     ("experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
@@ -156,13 +156,13 @@ const RENAMED: [(&str, &str); 11] = [
     ("experimental.pipeline_parallel_split_points", "parallelism.pipeline_parallel_split_points"),
 ];
 
-/// Whether it is torchtitan's.
+/// True if the settings are torchtitan's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     let sections = ["training", "parallelism", "activation_checkpoint", "job", "model.flavor"];
     sections.iter().filter(|name| settings.has(name)).count() >= 2
 }
 
-/// Reads it.
+/// Reads torchtitan's settings.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtitan", "torchtitan"));
@@ -196,7 +196,7 @@ fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The model, by name and flavour, or by the configuration of 0.3 with what a plan says otherwise.
+/// The model by name and flavour; in 0.3 by a configuration, with the plan's differences.
 const MODEL: Codec = Codec::new(&[], read_model, write_model).losing(&[Deviation::sentence(
     Field::Model,
     |asked, _| flavor(&asked.job.model).is_none(),
@@ -233,27 +233,27 @@ fn write_model(writer: &mut PlanWriter) -> Vec<Line> {
     named.into_iter().chain(other.map(|(.., line)| line)).collect()
 }
 
-/// Its name and flavour of a model.
+/// torchtitan's entry for a model.
 fn flavor(model: &Model) -> Option<&'static TitanModel> {
     MODELS.iter().find(|known| known.exported && known.preset == model.id)
 }
 
-/// The configuration of a model in 0.3.
+/// The name of a model's configuration in 0.3.
 fn config(model: &TitanModel) -> String {
     format!("{}_{}", model.name, model.flavor.to_lowercase())
 }
 
-/// The same, where it computes in fp8.
+/// The same name, if that configuration computes in fp8.
 fn config_in_fp8(model: &Model, version: &str) -> Option<String> {
     let config = flavor(model).filter(|_| version == "0.3.0").map(config)?;
     configured(&config, CONVERTERS).map(|_| config)
 }
 
-/// The setting that says how fp8 is scaled, and its word for one scale of the tensor at hand.
+/// The setting for fp8's scaling, and its word for per-tensor current scaling.
 const FP8_RECIPE: &str = "quantize.linear.float8.recipe_name";
 const TENSORWISE: &str = "tensorwise";
 
-/// The format of products: 0.3 has fp8 in the configuration's function.
+/// The format of products; in 0.3 the configuration's function sets fp8.
 const PRECISION: Codec = Codec::new(&[Field::Precision], read_precision, |writer| {
     let precision = writer.plan().precision;
     let format = if precision == Precision::Fp32 { "float32" } else { "bfloat16" };
@@ -321,7 +321,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// What is compiled: of the two components the loss alone is no plan's.
+/// Compiled components; a plan cannot compile the loss alone.
 const COMPILED: Codec = Codec::new(
     &[Field::Compile],
     |settings, draft| {
@@ -358,7 +358,7 @@ fn read_components(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// What is computed again: by operators where nothing else is said, or every so many layers.
+/// Recomputation: per operator by default, or of every n-th layer.
 const RECOMPUTE: Codec = Codec::new(&[Field::Recompute], read_recompute, |writer| {
     let by_operators = writer.version != "0.3.0" && writer.plan().recompute == Recompute::Selective;
     let mode = writer.line(MODE, Field::Recompute);
@@ -372,7 +372,7 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     };
     match (mode.text.as_str(), option) {
         ("selective", Some(option)) if option.text != "op" => match option.text.parse::<u32>() {
-            // Every so many layers are computed again.
+            // Every n-th layer is recomputed.
             Ok(every) if every > 0 => {
                 draft.take(Field::Recompute, Recompute::Share(1.0 / f64::from(every)), &option.place);
             }
@@ -385,13 +385,13 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The lines of its file or of its command; none where it has no such model.
+/// Lines of torchtitan's file or command; none if it lacks the model.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     if flavor(&writer.scenario.model).is_none() {
         return Vec::new();
     }
     let mut lines = table::write(KEYS, writer);
-    // 0.3 has the optimizer in the configuration's function.
+    // In 0.3 the configuration's function sets the optimizer.
     lines.retain(|line| writer.version != "0.3.0" || !line.name.starts_with("optimizer."));
     lines
 }

@@ -1,4 +1,4 @@
-//! torchtune's recipe configurations, in YAML: those that tune all weights, or adapters.
+//! torchtune's recipe configurations in YAML, for full training or adapters.
 //!
 //! Keys are read in pytorch/torchtune 0.7.0: `recipes/configs`, `recipes/full_finetune_distributed.py`,
 //! `recipes/lora_finetune_distributed.py`.
@@ -24,7 +24,7 @@ use super::words::assigned;
 use super::writer::{Line, PlanWriter};
 use super::{adapters, harmless, launcher, loss, programs};
 
-/// What recipes of several methods say alike.
+/// Keys that recipes of several methods share.
 const KEYS: &[ToolKey] = &[
     codec(&MODEL),
     number("batch_size", Field::MicroBatch),
@@ -52,7 +52,7 @@ const KEYS: &[ToolKey] = &[
             ("torch.optim.Adam", Optimizer::Adam, false),
             ("bitsandbytes.optim.PagedAdamW", Optimizer::Adam, true),
             ("bitsandbytes.optim.PagedAdamW8bit", Optimizer::Adam8bit, true),
-            // The first is written: torchao's takes the shards of FSDP2 (torchao/optim/adam.py), bitsandbytes' whole tensors alone.
+            // The first is written: torchao's takes FSDP2's shards (torchao/optim/adam.py), bitsandbytes' whole tensors.
             ("torchao.optim.AdamW8bit", Optimizer::Adam8bit, false),
             ("bitsandbytes.optim.AdamW8bit", Optimizer::Adam8bit, false),
         ],
@@ -65,7 +65,7 @@ const KEYS: &[ToolKey] = &[
     left_to("`tune run --nproc_per_node`", &[Field::Devices]),
 ];
 
-/// What no plan says, and what changes nothing.
+/// Keys that no plan can express, and keys without effect.
 const OTHERS: &[ToolKey] = &[
     nothing("optimizer.*", "rates of learning change no size"),
     only("optimizer_in_bwd", OFF, "a plan updates at the end of the step"),
@@ -94,7 +94,7 @@ const OTHERS: &[ToolKey] = &[
     only("resize_token_embeddings", OFF, "give the model's shape by --model"),
 ];
 
-/// Whether weights are gathered again for backward; those that lie with a sharded optimizer are gathered once.
+/// True if weights are gathered again for backward; those sharded along with the optimizer are gathered once.
 const RESHARDED: Codec = Codec::new(
     &[Field::Reshard],
     |settings, draft| table::read(AGAIN, settings, draft),
@@ -107,8 +107,8 @@ const RESHARDED: Codec = Codec::new(
 
 const AGAIN: &[ToolKey] = &[words(RESHARD, Field::Reshard, SWITCH)];
 
-/// Every so many layers computed again (`apply_selective_activation_checkpointing` of
-/// `torchtune/training/activation_checkpointing.py`); by operators is another way.
+/// Recomputation of every n-th layer (`apply_selective_activation_checkpointing` of
+/// `torchtune/training/activation_checkpointing.py`); per-operator recomputation is another mode.
 const SELECTIVE: Codec = Codec::new(
     &[],
     |settings, draft| {
@@ -124,11 +124,11 @@ const SELECTIVE: Codec = Codec::new(
     |_| Vec::new(),
 );
 
-/// Losses of pairs of answers (`torchtune/rlhf/loss/dpo.py`), with the method that a plan has.
+/// Losses on pairs of answers (`torchtune/rlhf/loss/dpo.py`), and a plan's method for each.
 const PREFERENCES: [(&str, PostMethod); 3] =
     [("DPOLoss", PostMethod::Dpo), ("RSOLoss", PostMethod::Dpo), ("SimPOLoss", PostMethod::Orpo)];
 
-/// The teacher of a recipe that distils (`recipes/knowledge_distillation_distributed.py`), by its builder.
+/// Reads the teacher of a distillation recipe, by its builder (`recipes/knowledge_distillation_distributed.py`).
 fn read_teacher(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(teacher) = settings.take("teacher_model._component_") else { return };
     let name = teacher.text.rsplit('.').next().unwrap_or_default();
@@ -145,8 +145,8 @@ fn read_teacher(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// The method of a recipe whose loss is of pairs, of whole logits (`recipes/lora_dpo_distributed.py`), with the copy of the model
-/// that it compares with where all weights are trained (`recipes/full_dpo_distributed.py`).
+/// Reads the method of a recipe with a loss on pairs, from whole logits (`recipes/lora_dpo_distributed.py`); full
+/// training has a copy of the model as reference (`recipes/full_dpo_distributed.py`).
 fn read_method(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let component = settings.text(LOSS).and_then(|loss| loss.strip_prefix("torchtune.rlhf.loss."));
     let Some(method) = component.and_then(|loss| PREFERENCES.iter().find(|(name, _)| *name == loss)) else { return };
@@ -164,7 +164,7 @@ fn read_method(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 
 const LOSS: &str = "loss._component_";
 
-/// What stands in the model's section beside its component.
+/// Keys beside the component in the model's section.
 const OF_MODEL: &[ToolKey] = &[
     nothing("model.lora_alpha", "how adapters are scaled changes no size"),
     only("model.apply_lora_to_output", OFF, "a plan has adapters in layers alone"),
@@ -194,7 +194,7 @@ const MLP: &str = "model.apply_lora_to_mlp";
 const QUANTIZED: &str = "model.quantize_base";
 const DTYPE: &str = "dtype";
 
-/// Modules of torchtune that build models, the builder's name without the method, and the preset of the same shape.
+/// torchtune's modules of models, the builder's name without the method, and the preset of the same shape.
 const MODELS: [(&str, &str, &str); 12] = [
     ("llama3_1", "llama3_1_8b", "llama-3.1-8b"),
     ("llama3_1", "llama3_1_70b", "llama-3.1-70b"),
@@ -210,7 +210,7 @@ const MODELS: [(&str, &str, &str); 12] = [
     ("qwen3", "qwen3_32b", "qwen3-32b"),
 ];
 
-/// Beginnings of a builder's name, and what it trains.
+/// Prefixes of a builder's name, and the method.
 const METHODS: [(&str, TrainMethod); 3] =
     [("qlora_", TrainMethod::Qlora), ("lora_", TrainMethod::Lora), ("", TrainMethod::Full)];
 
@@ -222,10 +222,10 @@ const MATRICES: [(LoraTarget, &str); 4] = [
     (LoraTarget::Projection, "output_proj"),
 ];
 
-/// The matrices of an MLP, which have adapters together.
+/// The MLP's matrices, which all have adapters or none.
 const OF_MLP: [LoraTarget; 3] = [LoraTarget::Gate, LoraTarget::Up, LoraTarget::Down];
 
-/// Whether a file is a recipe's configuration.
+/// True if a file is a recipe's configuration.
 pub fn is_of(settings: &ToolSettings) -> bool {
     [COMPONENT, "checkpointer._component_", "tokenizer._component_"]
         .into_iter()
@@ -235,15 +235,15 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 /// The words that start a recipe.
 pub(super) const START: [&str; 2] = ["tune", "run"];
 
-/// Where the recipe stands among the words behind [`START`]: options of torchrun come before it, and `--config` with what it
-/// overrides behind it (`torchtune/_cli/run.py`).
+/// Index of the recipe among the words after [`START`]: torchrun's options precede it, `--config` and overrides follow
+/// it (`torchtune/_cli/run.py`).
 pub(super) fn recipe(words: &[String]) -> usize {
     let end = words.iter().position(|word| word.starts_with("--config")).unwrap_or(words.len());
     words[..end].iter().rposition(|word| assigned(word).is_none() && !word.starts_with('~')).unwrap_or(0)
 }
 
-/// What a command overrides, named as in its file: what the file has as a component is overridden by the name of its section
-/// (`_merge_yaml_and_cli_args` of `torchtune/config/_utils.py`).
+/// A command's overrides under the file's names: a section's name overrides its component (`_merge_yaml_and_cli_args`
+/// of `torchtune/config/_utils.py`).
 pub(super) fn named_in(own: ToolSettings, file: &ToolSettings) -> ToolSettings {
     own.renamed(|name| {
         let component = format!("{name}._component_");
@@ -251,7 +251,7 @@ pub(super) fn named_in(own: ToolSettings, file: &ToolSettings) -> ToolSettings {
     })
 }
 
-/// Reads it.
+/// Reads a recipe's configuration.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
     draft.stack = Some(("torchtune-2025", "torchtune"));
@@ -268,7 +268,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     table::leave(harmless::LAUNCHER, settings, draft);
 }
 
-/// Weights, gradients and moments all have one format: in 16 bits there is no copy of more.
+/// Weights, gradients and moments share one format; in 16 bits there are no master weights.
 const PRECISION: Codec = Codec::new(
     &[Field::Precision, Field::MasterWeights, Field::Moments],
     |settings, draft| {
@@ -310,7 +310,7 @@ const PRECISION: Codec = Codec::new(
     ),
 ]);
 
-/// The builder of the model, which says what is trained, and the matrices that have adapters.
+/// The model's builder, which tells the method, and the matrices that have adapters.
 const MODEL: Codec = Codec::new(&adapters::FIELDS, read_model, write_model).losing(&[
     Deviation::sentence(
         Field::Model,
@@ -406,7 +406,7 @@ fn write_model(writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// State and checkpoints on the host, which have a key each.
+/// Offload of the state and of checkpoints, a key each.
 const OFFLOAD: Codec = Codec::new(
     &[Field::Offload],
     |settings, draft| read_offload(&[STATE, "fsdp.cpu_offload"], CHECKPOINTS, settings, draft),
@@ -425,7 +425,7 @@ const OFFLOAD: Codec = Codec::new(
     .alone(),
 ]);
 
-/// Compiled code, whose components some recipes have one by one.
+/// Compilation; some recipes have a key for each component.
 const COMPILED: Codec = Codec::new(
     &[Field::Compile],
     |settings, draft| {
@@ -448,8 +448,8 @@ const COMPILED: Codec = Codec::new(
 
 const COMPILE: &str = "compile";
 
-/// FSDP2's mesh: shards over what replicas, tensor and context ranks leave of the devices. Gradients are reduced at each
-/// micro-batch: `recipes/full_finetune_distributed.py` never puts it off.
+/// FSDP2's mesh: shards span the devices that replicas, tensor and context ranks leave. Gradients are reduced at each
+/// micro-batch, which `recipes/full_finetune_distributed.py` never defers.
 const MESH: Codec = Codec::new(&[Field::Reduction], read_mesh, |writer| {
     let shards = writer.asked.fsdp2_shards();
     vec![Line::new(REPLICATE, shards.copies), Line::new(SHARD, shards.over / writer.layout.context)]
@@ -482,7 +482,7 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.7.0"];
 
-/// What its file says, and what torchtune does otherwise.
+/// Keys of torchtune's file, and where torchtune deviates from plans.
 pub(crate) const TABLE: ToolTable = ToolTable {
     keys: &[KEYS],
     others: OTHERS,
@@ -494,7 +494,7 @@ fn builder(model: &Model) -> Option<(&'static str, &'static str, &'static str)> 
     MODELS.into_iter().find(|(.., preset)| *preset == model.id)
 }
 
-/// The lines of its configuration; none where it has no such model.
+/// Lines of torchtune's configuration; none if it lacks the model.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     if builder(&writer.scenario.model).is_none() {
         return Vec::new();

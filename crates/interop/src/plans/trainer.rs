@@ -18,7 +18,7 @@ use super::kernels;
 use super::lacks::ToolTable;
 use super::loss;
 use super::post_training;
-use super::programs::{self, KeepsLoaded, KnownProgram};
+use super::programs::{self, KnownProgram, MasterWeightRule};
 use super::settings::{Setting, ToolSettings};
 use super::table::{
     self, CHECKPOINTING, Codec, OFF, OFFLOADED, SWITCH, ToolKey, clips, codec, compiled, compiles, except, left_to,
@@ -27,7 +27,7 @@ use super::table::{
 use super::words::{CONFIG, KnownFlags};
 use super::writer::{Line, PlanWriter};
 
-/// What the arguments say.
+/// Keys of the arguments.
 pub(super) const KEYS: &[ToolKey] = &[
     number(MICRO_BATCH, Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
@@ -47,7 +47,7 @@ pub(super) const KEYS: &[ToolKey] = &[
             ("paged_adamw", Optimizer::Adam, true),
             ("paged_adamw_8bit", Optimizer::Adam8bit, true),
             ("sgd", Optimizer::SgdMomentum, false),
-            // axolotl's (src/axolotl/utils/schemas/enums.py).
+            // axolotl's word (src/axolotl/utils/schemas/enums.py).
             ("muon", Optimizer::Muon, false),
         ],
     ),
@@ -80,7 +80,7 @@ pub(super) const KEYS: &[ToolKey] = &[
     nothing("train_sampling_strategy", FULL),
 ];
 
-/// Whether FSDP reduces gradients at each micro-batch.
+/// Key for reducing gradients at each micro-batch.
 const SYNCHRONISED: &[ToolKey] = &[words(
     "accelerator_config.gradient_accumulation_kwargs.sync_each_batch",
     Field::Reduction,
@@ -90,18 +90,18 @@ const SYNCHRONISED: &[ToolKey] = &[words(
 const SAGEMAKER: &str = "give the file of Accelerate or DeepSpeed";
 const FULL: &str = "every sequence is taken to be as long as the longest";
 
-/// Other versions' names.
+/// Names in other versions.
 const ALIASES: &[ToolKey] = &[
     number("per_gpu_train_batch_size", Field::MicroBatch),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
 ];
 const FSDP_ALIASES: &[ToolKey] = &[
     words("offload_params", Field::Offload, OFFLOADED),
-    // axolotl's, which hands it to FSDP2's `CPUOffloadPolicy`.
+    // axolotl's key, which is passed to FSDP2's `CPUOffloadPolicy`.
     words("cpu_offload_pin_memory", Field::HostPinned, SWITCH),
 ];
 
-/// What other classes of arguments add: those of TRL, of fine-tuning tools, and of the examples of transformers.
+/// Keys of other argument classes: TRL's, fine-tuning tools', and those of transformers' examples.
 const OTHERS: &[ToolKey] = &[
     number("max_length", Field::Sequence),
     number("max_seq_length", Field::Sequence),
@@ -113,7 +113,7 @@ const OTHERS: &[ToolKey] = &[
     number("seq_len", Field::Sequence),
     number("sequence_length", Field::Sequence),
     number("context_length", Field::Sequence),
-    // LLaMA-Factory v1's.
+    // LLaMA-Factory v1's key.
     number("global_batch_size", Field::GlobalBatch),
     number("world_size", Field::Devices),
     number("num_processes", Field::Devices),
@@ -149,7 +149,7 @@ const OTHERS: &[ToolKey] = &[
         &["1"],
         "give the run without it: a plan's experts are divided as Megatron-LM divides them",
     ),
-    // One product for all experts, which transformers has by default since 5.0, or one for each.
+    // Grouped products for all experts (the default in transformers since 5.0), or one product for each.
     except("experts_implementation", &["scattermoe", "sonicmoe"], FUSED),
     except("experts_impl", &["scattermoe", "sonicmoe"], FUSED),
     nothing("quantize_moe_experts", "frozen weights of experts count with the others' bits"),
@@ -158,18 +158,18 @@ const OTHERS: &[ToolKey] = &[
     nothing("use_flash_attn", WHICH_ATTENTION),
 ];
 
-/// ms-swift's ranks that exchange heads (`swift/trainers/sequence_parallel/ulysses.py`).
+/// ms-swift's sequence-parallel ranks, which exchange heads (`swift/trainers/sequence_parallel/ulysses.py`).
 const HEADS: Codec =
     Codec::new(&[], |settings, draft| context::read_heads("sequence_parallel_size", settings, draft), |_| Vec::new());
 
 const WHICH_ATTENTION: &str = "the stack says which attention runs";
 
-/// The stack of what the Trainer trains without FSDP and DeepSpeed, and that of TRL.
+/// The stack of the Trainer, and of TRL, without FSDP and DeepSpeed.
 const ALONE: (&str, &str) = ("hf-trainer-2024", "Hugging Face's Trainer without FSDP");
 
 const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
 
-/// What stands in `fsdp_config`, with and without the prefix of Accelerate.
+/// Keys of `fsdp_config`, with and without Accelerate's prefix.
 pub(super) const FSDP: &[ToolKey] = &[
     words("reshard_after_forward", Field::Reshard, SWITCH),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
@@ -195,7 +195,7 @@ pub(super) const FSDP: &[ToolKey] = &[
     nothing("forward_prefetch", "the device runs ahead of the program either way"),
 ];
 
-/// What FSDP1 alone heeds.
+/// Keys that FSDP1 alone reads.
 const FIRST: &[ToolKey] = &[words(
     "backward_prefetch",
     Field::Prefetch,
@@ -204,10 +204,10 @@ const FIRST: &[ToolKey] = &[words(
 
 const MICRO_BATCH: &str = "per_device_train_batch_size";
 
-/// Keys of the model's name, which says no shape.
+/// Keys for the model's name, which gives no shape.
 const MODELS: [&str; 3] = ["model_name_or_path", "model_id_or_path", "model"];
 
-/// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
+/// Words of `fsdp` that name a strategy, the first sharded part of the state, and over which ranks.
 const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 7] = [
     ("full_shard", Some(Sharded::Weights), None),
     ("shard_grad_op", Some(Sharded::Gradients), None),
@@ -215,7 +215,7 @@ const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 7] = [
     ("hybrid_shard", Some(Sharded::Weights), Some(Extent::Node)),
     ("hybrid_shard_zero2", Some(Sharded::Gradients), Some(Extent::Node)),
     ("true", Some(Sharded::Weights), None),
-    // ms-swift's file of FSDP2 by its name.
+    // ms-swift's named file for FSDP2.
     (SECOND, Some(Sharded::Weights), None),
 ];
 
@@ -224,7 +224,7 @@ const SECOND: &str = "fsdp2";
 /// The key of FSDP's options.
 pub(super) const FULLY_SHARDED: &str = "fsdp";
 
-/// Names that only the Trainer's arguments have; others have a rate of learning and a folder of output too.
+/// Keys that only the Trainer's arguments have; other tools also have a learning rate and an output folder.
 const OWN: [&str; 8] = [
     MICRO_BATCH,
     "per_device_eval_batch_size",
@@ -236,19 +236,19 @@ const OWN: [&str; 8] = [
     "save_strategy",
 ];
 
-/// Flags by which a script that starts it is known.
+/// Flags by which a script that starts the Trainer is recognised.
 pub(crate) const FLAGS: KnownFlags = KnownFlags {
     own: &[MICRO_BATCH, "fsdp_transformer_layer_cls_to_wrap"],
     shared: &["gradient_accumulation_steps", "gradient_checkpointing", "model_name_or_path", "fsdp"],
 };
 
-/// Whether they are the Trainer's.
+/// True if the settings are the Trainer's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     OWN.iter().any(|name| settings.has(name))
         || settings.has("output_dir") && (settings.has("fsdp") || settings.has("deepspeed"))
 }
 
-/// Takes `--no_bf16` for `--bf16 false`, as parsers of Hugging Face and axolotl do.
+/// Reads `--no_bf16` as `--bf16 false`, as the parsers of Hugging Face and axolotl do.
 fn switch_off(settings: &mut ToolSettings) {
     let switches =
         KEYS.iter().chain(OTHERS).map(|key| key.name).chain([Precision::Bf16.word(), Precision::Fp16.word()]);
@@ -259,12 +259,12 @@ fn switch_off(settings: &mut ToolSettings) {
     }
 }
 
-/// TRL's switch for activations on the host, which Accelerate does not have beside it.
+/// TRL's switch for activations on the host, which Accelerate lacks.
 fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = settings.take("activation_offloading") else { return };
     match setting.text.as_str() {
         off if OFF.contains(&off) => draft.report.ignore(&setting.place, "it is off"),
-        // axolotl's older way, which keeps the inputs of layers that are computed again.
+        // axolotl's older mode, which offloads the inputs of recomputed layers.
         "legacy" => draft.take(Field::Offload, Offload::Checkpoints, &setting.place),
         "true" | "True" => {
             draft.stack = Some(("hf-trainer-2024", "Hugging Face's Trainer, which TRL starts"));
@@ -274,12 +274,12 @@ fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
-/// Accelerate's configuration is there too, which then says how the state is sharded.
+/// Reads the Trainer's settings. `deepspeed` is the configuration that they refer to, if given; `launched` tells that
+/// Accelerate's is present too, which then decides the sharding.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     let settings = &mut settings;
     switch_off(settings);
-    // ms-swift has its options and their section in one object.
+    // ms-swift has FSDP's options and section in one object.
     settings.lift(FULLY_SHARDED);
     let configured = programs::names_file(settings);
     let program = programs::take_defaults(settings, &programs::OTHER, draft);
@@ -317,7 +317,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     adapters::read_plugins(settings, draft);
     adapters::read(settings, program, draft);
     let own = if inside.is_empty() { deepspeed.or(built_in) } else { Some(inside) };
-    let mut kept = KeepsLoaded::Nowhere;
+    let mut kept = MasterWeightRule::Nowhere;
     match (own, named) {
         (Some(own), _) => deepspeed::read_with_transformers(own, draft),
         (None, Some(file)) => {
@@ -330,7 +330,11 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
                 kept = read_fsdp(settings, draft);
             }
             let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
-            draft.stack.get_or_insert(if kept == KeepsLoaded::Unsharded && all { ALONE } else { accelerate::STACK });
+            draft.stack.get_or_insert(if kept == MasterWeightRule::Unsharded && all {
+                ALONE
+            } else {
+                accelerate::STACK
+            });
         }
     }
     read_storage(dtype, kept, program, draft);
@@ -339,16 +343,16 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     programs::TRAINER.assume_defaults(draft);
 }
 
-/// Whether weights that are loaded in 16 bits are trained as they are; `kept` says of which programs that holds under how the
-/// state is sharded.
-fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgram, draft: &mut PlanDraft) {
+/// Decides if weights loaded in 16 bits are trained without master weights; `kept` tells for which programs that holds
+/// with this sharding.
+fn read_storage(dtype: Option<Setting>, kept: MasterWeightRule, program: &KnownProgram, draft: &mut PlanDraft) {
     let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
     let Some(dtype) = dtype else {
         let halves = draft.value(Field::Precision).and_then(Value::get::<Precision>) != Some(Precision::Fp32);
         let own = match kept {
-            KeepsLoaded::Nowhere => false,
-            KeepsLoaded::Unsharded => program.keeps_loaded != KeepsLoaded::Nowhere,
-            KeepsLoaded::UnderFsdp2 => program.keeps_loaded == KeepsLoaded::UnderFsdp2,
+            MasterWeightRule::Nowhere => false,
+            MasterWeightRule::Unsharded => program.keeps_loaded != MasterWeightRule::Nowhere,
+            MasterWeightRule::UnderFsdp2 => program.keeps_loaded == MasterWeightRule::UnderFsdp2,
         };
         if own && halves && all {
             draft.assume_16_bits(&format!("{} trains weights in the format in which it loads them", program.name));
@@ -357,9 +361,9 @@ fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgra
     };
     let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
     let whole = ["float32", "fp32"].contains(&dtype.text.as_str());
-    match (halves && kept == KeepsLoaded::Unsharded, all) {
+    match (halves && kept == MasterWeightRule::Unsharded, all) {
         (true, true) => draft.keep_16_bits(&dtype.place),
-        (_, false) if whole && kept == KeepsLoaded::Unsharded && draft.value(Field::FrozenFormat).is_none() => {
+        (_, false) if whole && kept == MasterWeightRule::Unsharded && draft.value(Field::FrozenFormat).is_none() => {
             draft.take(Field::FrozenFormat, FrozenFormat::Fp32, &dtype.place);
         }
         (_, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
@@ -367,7 +371,7 @@ fn read_storage(dtype: Option<Setting>, kept: KeepsLoaded, program: &KnownProgra
     }
 }
 
-/// The format of products, by a switch for each of 16 bits.
+/// The format of products, with a switch for each 16-bit format.
 const PRECISION: Codec = Codec::new(&[Field::Precision], read_precision, |writer| {
     let stored = writer.plan().precision.storage();
     let line = |own: Precision| Line::new(own.word(), own.storage() == stored);
@@ -393,10 +397,10 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     } else if let Some(on) = fp16.as_ref().filter(is_on) {
         draft.take(Field::Precision, Precision::Fp16, &on.place);
     } else if let Some(launched) = launched {
-        // An option of `accelerate launch`, which the arguments leave alone.
+        // An option of `accelerate launch`, if the arguments set no format.
         draft.read(Field::Precision, &launched.text, &launched.place);
     } else if let Some(off) = bf16.filter(|_| draft.value(Field::Precision).is_some()) {
-        // What a program has by default is switched off.
+        // The program's default is switched off.
         draft.take(Field::Precision, Precision::Fp32, &off.place);
     } else {
         let why = "neither bf16 nor fp16 is on, and the Trainer's default is fp32";
@@ -404,10 +408,10 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Reads FSDP's part; says of which programs weights that are loaded in 16 bits then stay so.
-fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded {
+/// Reads FSDP's settings; returns for which programs weights loaded in 16 bits have no fp32 copy.
+fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> MasterWeightRule {
     let mut inside = settings.take_inside("fsdp_config");
-    // Both spellings stand in real files.
+    // Real files use both spellings.
     let mut config = ToolSettings::new(&inside.file);
     for (name, setting) in inside.rest() {
         let short = name.strip_prefix("fsdp_").unwrap_or(name);
@@ -420,7 +424,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded 
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
         draft.assume(Field::Strategy, Value::id("ddp"), why);
         inside.rest().for_each(|(_, setting)| draft.report.ignore(&setting.place, "FSDP is off"));
-        return KeepsLoaded::Unsharded;
+        return MasterWeightRule::Unsharded;
     };
     let mesh = ["dp_replicate_size", "dp_shard_size"].map(|name| settings.take(name));
     // `"full_shard auto_wrap offload"`, or a list of the same words.
@@ -447,17 +451,17 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) -> KeepsLoaded 
     table::read(FSDP, &mut inside, draft);
     table::read(FSDP_ALIASES, &mut inside, draft);
     table::leave("", inside, draft);
-    if second { KeepsLoaded::UnderFsdp2 } else { KeepsLoaded::Nowhere }
+    if second { MasterWeightRule::UnderFsdp2 } else { MasterWeightRule::Nowhere }
 }
 
 /// The version that [`write()`] is for.
 pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 
-/// What its file says, and what the Trainer does otherwise.
+/// Keys of the Trainer's file, and where the Trainer deviates from plans.
 pub(crate) const TABLE: ToolTable =
     ToolTable { keys: &[FIRST_READ, FSDP, ELSEWHERE, KEYS, LAUNCHED], others: &[], deviations: DEVIATIONS };
 
-/// What it does otherwise as a whole, whichever program starts it.
+/// Deviations of the Trainer as a whole, whichever program starts it.
 pub(super) const DEVIATIONS: &[Deviation] = &[
     ONE_EXTENT,
     WEIGHTS_TOO,
@@ -469,12 +473,12 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     UNSHARDED_REDUCTION,
 ];
 
-/// What is read before all else: DeepSpeed's 'auto' stands for it.
+/// Keys read first, since DeepSpeed's `auto` takes their values.
 pub(super) const FIRST_READ: &[ToolKey] = &[codec(&PRECISION), left_to(MESH, &[Field::Tensor, Field::Context])];
 
 const MESH: &str = "the mesh stands in the file of `export --to accelerate`: launch with both";
 
-/// What the file of TRL's says of adapters, and the script of the rest.
+/// Keys of adapters and methods in TRL's file, and fields left to the script.
 const ELSEWHERE: &[ToolKey] = &[
     codec(&REDUCTION),
     codec(&adapters::PEFT),
@@ -483,7 +487,7 @@ const ELSEWHERE: &[ToolKey] = &[
     left_to(frozen::SCRIPT, &frozen::FIELDS),
 ];
 
-/// When gradients of several micro-batches are reduced, which the launcher says.
+/// When gradients of several micro-batches are reduced; the launcher sets it.
 pub(super) const REDUCTION: Codec = Codec::new(
     &[Field::Reduction],
     |settings, draft| table::read(SYNCHRONISED, settings, draft),
@@ -495,19 +499,19 @@ pub(super) const REDUCTION: Codec = Codec::new(
     },
 );
 
-/// What stands beside the arguments.
+/// Fields that are set outside the arguments.
 const LAUNCHED: &[ToolKey] = &[
     left_to("micro-batch, accumulation and devices say it", &[Field::GlobalBatch]),
     left_to("the launcher's", &[Field::Devices]),
     left_to("the data's own, or max_length of TRL's SFTConfig", &[Field::Sequence]),
 ];
 
-/// The lines of its file.
+/// The lines of the Trainer's file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     write_beside(writer, ELSEWHERE, LAUNCHED)
 }
 
-/// The lines of a file with a program's own keys, and what stands beside it.
+/// The lines of a file with a program's own keys, and of what is set outside it.
 pub(super) fn write_beside(writer: &mut PlanWriter, program: &[ToolKey], launched: &[ToolKey]) -> Vec<Line> {
     let shards = writer.asked.shards();
     let mut lines = vec![Line::new("output_dir", "output")];
@@ -524,7 +528,7 @@ pub(super) fn write_beside(writer: &mut PlanWriter, program: &[ToolKey], launche
         lines.extend([version].into_iter().chain(table::write(FSDP, writer)).map(inside));
     }
     lines.extend(table::write(program, writer));
-    // Switched on in both places, the blocks would be wrapped twice.
+    // If both places switched it on, the blocks would be wrapped twice.
     let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| shards.first.is_none() || line.name != "gradient_checkpointing"));
     lines.extend(table::write(launched, writer));

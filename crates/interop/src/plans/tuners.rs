@@ -1,5 +1,5 @@
-//! Programs of fine-tuning that take the Trainer's arguments beside keys of their own, as plans are written for them:
-//! LLaMA-Factory's YAML and ms-swift's. Not for how they are read, which is the Trainer's ([`super::trainer`]).
+//! Writes plans for fine-tuning programs that take the Trainer's arguments beside their own: LLaMA-Factory's YAML and
+//! ms-swift's. [`super::trainer`] reads them.
 
 use shardscope_engine::plan::{FrozenFormat, Logits, MasterWeights, Padding, PostMethod, Recompute, TrainMethod};
 use shardscope_engine::scenario::Field;
@@ -13,19 +13,19 @@ use super::table::{Codec, ToolKey, codec, left_to};
 use super::trainer;
 use super::writer::{Line, PlanWriter};
 
-/// The versions that files are for, by `src/llamafactory/extras/env.py` of hiyouga/LLaMA-Factory and `swift/version.py` of
-/// modelscope/ms-swift.
+/// Versions that files are written for, as in `src/llamafactory/extras/env.py` of hiyouga/LLaMA-Factory and
+/// `swift/version.py` of modelscope/ms-swift.
 pub(crate) const FACTORY_VERSIONS: &[&str] = &["0.9.6"];
 pub(crate) const SWIFT_VERSIONS: &[&str] = &["4.6"];
 
-/// What LLaMA-Factory's file says, and what it does otherwise.
+/// Keys of LLaMA-Factory's file, and its deviations.
 pub(crate) const FACTORY: ToolTable = ToolTable {
     keys: &[trainer::FIRST_READ, trainer::FSDP, FACTORY_KEYS, trainer::KEYS, LAUNCHED],
     others: &[],
     deviations: trainer::DEVIATIONS,
 };
 
-/// The same of ms-swift's.
+/// Keys of ms-swift's file, and its deviations.
 pub(crate) const SWIFT: ToolTable = ToolTable {
     keys: &[trainer::FIRST_READ, trainer::FSDP, SWIFT_KEYS, trainer::KEYS, LAUNCHED],
     others: &[],
@@ -44,13 +44,13 @@ const FACTORY_KEYS: &[ToolKey] = &[
 const SWIFT_KEYS: &[ToolKey] =
     &[codec(&trainer::REDUCTION), codec(&SWIFT_TYPE), codec(&SWIFT_ADAPTERS), left_to(frozen::SCRIPT, &frozen::FIELDS)];
 
-/// What stands beside their files.
+/// Fields that are set outside these files.
 const LAUNCHED: &[ToolKey] = &[
     left_to("micro-batch, accumulation and devices say it", &[Field::GlobalBatch]),
     left_to("the launcher's", &[Field::Devices]),
 ];
 
-/// LLaMA-Factory's stage.
+/// LLaMA-Factory's training stage.
 const FACTORY_STAGE: Codec = Codec::new(
     &METHOD_FIELDS,
     |_, _| {},
@@ -78,7 +78,7 @@ const FACTORY_STAGE: Codec = Codec::new(
     Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, false), FILLS),
 ]);
 
-/// ms-swift's type of a method.
+/// ms-swift's `rlhf_type`.
 const SWIFT_TYPE: Codec = Codec::new(
     &[Field::Method, Field::Reference, Field::Padding, Field::Logits],
     |_, _| {},
@@ -94,7 +94,7 @@ const SWIFT_TYPE: Codec = Codec::new(
             _ => return writer.line(LENGTH, Field::Sequence).into_iter().chain(logits.filter(|_| alone)).collect(),
         };
         let packed = plan.padding() == Padding::Packed && method.sequences() > 1;
-        // Without flash attention it refuses to pack (`_check_padding_free` of `swift/arguments/sft_args.py`).
+        // Without flash attention ms-swift refuses to pack (`_check_padding_free` of `swift/arguments/sft_args.py`).
         let packed = packed.then(|| [Line::new("packing", true), Line::new("attn_impl", "flash_attention_2")]);
         let length = writer.line(LENGTH, Field::Sequence);
         std::iter::once(Line::new("rlhf_type", word))
@@ -106,7 +106,7 @@ const SWIFT_TYPE: Codec = Codec::new(
 )
 .losing(&[
     NO_METHOD,
-    // Its 4.6 refuses a pass of the reference ahead of the training.
+    // ms-swift 4.6 refuses to compute the reference ahead of training.
     Deviation::instead(Field::Reference, |asked, _| post_training::compares_otherwise(asked, false), COMPARES),
     Deviation::instead(Field::Padding, |asked, _| post_training::fills_otherwise(asked, true), FILLS),
     Deviation::instead(
@@ -117,7 +117,7 @@ const SWIFT_TYPE: Codec = Codec::new(
         },
         "ms-swift has TRL's trainer for it, which computes those of all tokens",
     ),
-    // Without copies of them, as `read_storage` of the Trainer's reader has it.
+    // Unsharded weights have no fp32 copy, as in `read_storage` of the Trainer's reader.
     Deviation::instead(
         Field::MasterWeights,
         |asked, _| {
@@ -128,14 +128,14 @@ const SWIFT_TYPE: Codec = Codec::new(
     ),
 ]);
 
-/// Whether ms-swift says of a method which tokens have logits.
+/// True if ms-swift has a switch for which tokens have logits, given a method.
 fn keeps_logits(method: PostMethod) -> bool {
     matches!(method, PostMethod::Sft | PostMethod::Dpo | PostMethod::Kto)
 }
 
 const METHOD_FIELDS: [Field; 3] = [Field::Method, Field::Reference, Field::Padding];
 
-/// A teacher has a path, which no plan has, and answers that the model writes an engine of their own.
+/// A teacher needs a path, which no plan has, and generated answers need their own engine.
 const NO_METHOD: Deviation = Deviation::instead(
     Field::Method,
     |asked, _| {
@@ -146,7 +146,7 @@ const NO_METHOD: Deviation = Deviation::instead(
 )
 .alone();
 
-/// Adapters by LLaMA-Factory's names.
+/// Adapters under LLaMA-Factory's names.
 const FACTORY_ADAPTERS: Codec = Codec::new(
     &adapters::FIELDS,
     |_, _| {},
@@ -158,7 +158,7 @@ const FACTORY_ADAPTERS: Codec = Codec::new(
 )
 .losing(&[NO_FORMAT]);
 
-/// The same by ms-swift's.
+/// Adapters under ms-swift's names.
 const SWIFT_ADAPTERS: Codec = Codec::new(
     &adapters::FIELDS,
     |_, _| {},
@@ -182,7 +182,7 @@ const NO_FORMAT: Deviation = Deviation::instead(
     "weights have 16 bits, or 8 or 4 of bitsandbytes",
 );
 
-/// What is trained, and of adapters their rank, their matrices and the bits of what they stand beside.
+/// The method, and for adapters the rank, the matrices and the bits of frozen weights.
 fn adapter_lines(writer: &mut PlanWriter<'_>, [method, bits, nested]: [&str; 3], targets: Line) -> Vec<Line> {
     let tuning = writer.plan().tuning;
     if !tuning.freezes() {
@@ -201,15 +201,15 @@ fn adapter_lines(writer: &mut PlanWriter<'_>, [method, bits, nested]: [&str; 3],
     lines
 }
 
-/// The lines of LLaMA-Factory's file, which has a switch of its own for layers that are computed again, on unless it is off.
+/// The lines of LLaMA-Factory's file, whose own switch for recomputation is on by default.
 pub fn write_factory(writer: &mut PlanWriter<'_>) -> Vec<Line> {
     let mut lines = sharded(trainer::write_beside(writer, FACTORY_KEYS, LAUNCHED), writer);
     lines.retain(|line| !line.name.ends_with("activation_checkpointing") && line.name != CHECKPOINTING);
     lines
 }
 
-/// The lines of ms-swift's file, which computes layers again unless it is told not to: under FSDP its section says so alone, which
-/// is one object with its options (`_init_fsdp` of `swift/arguments/sft_args.py`).
+/// The lines of ms-swift's file, which recomputes by default. Under FSDP only its section sets that, which forms one
+/// object with FSDP's options (`_init_fsdp` of `swift/arguments/sft_args.py`).
 pub fn write_swift(writer: &mut PlanWriter<'_>) -> Vec<Line> {
     let mut lines = sharded(trainer::write_beside(writer, SWIFT_KEYS, LAUNCHED), writer);
     if !lines.iter().any(|line| line.name == CHECKPOINTING) {
@@ -222,7 +222,7 @@ pub fn write_swift(writer: &mut PlanWriter<'_>) -> Vec<Line> {
     lines
 }
 
-/// The same lines with options of FSDP as versions of transformers before 5.17 take them, which wrap layers only where that is said.
+/// Converts FSDP's options for versions of transformers before 5.17, which wrap layers only if told to.
 fn sharded(lines: Vec<Line>, writer: &PlanWriter<'_>) -> Vec<Line> {
     let offload = if writer.plan().offload.state() { " offload" } else { "" };
     let kept = lines.into_iter().filter(|line| line.name != "fsdp_config.cpu_offload");

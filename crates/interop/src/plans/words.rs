@@ -1,44 +1,44 @@
-//! The words of a command as a program reads them: options, or assignments.
+//! A command's words as a program reads them: options, or assignments.
 //!
-//! Not for which program that is ([`super::commands`]), nor for what any option means.
+//! [`super::commands`] finds the program; the tools' modules interpret options.
 
 use std::path::Path;
 
 use super::settings::ToolSettings;
 
-/// The setting that names the file with a program's other settings.
+/// The setting with the file of a program's other settings.
 pub(super) const CONFIG: &str = "config";
 
-/// What begins a subcommand of torchtitan, which is no option's value.
+/// Prefix of torchtitan's subcommands, which are no option's value.
 pub(super) const SUBCOMMAND: &str = "activation-checkpoint:";
 
-/// Flags by which a program is known, written with hyphens or with underscores.
+/// Flags by which a program is recognised, written with hyphens or underscores.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownFlags {
-    /// Those that no other program has: one is enough.
+    /// Flags of this program alone: one is enough.
     pub own: &'static [&'static str],
-    /// Those that others have too: it takes two.
+    /// Flags that other programs have too: two are needed.
     pub shared: &'static [&'static str],
 }
 
 impl KnownFlags {
-    /// Whether options are those of a program that is known by these.
+    /// True if the options are those of this program.
     pub fn know(self, options: &ToolSettings) -> bool {
         self.fit(|name| options.has(name))
     }
 
-    /// Whether enough of them are there.
+    /// True if enough of the flags are present.
     pub fn fit(self, is_there: impl Fn(&str) -> bool) -> bool {
         self.own.iter().any(|name| is_there(name)) || self.shared.iter().filter(|name| is_there(name)).count() >= 2
     }
 
-    /// Whether any of them is there.
+    /// True if any flag is present.
     pub fn has_any(self, options: &ToolSettings) -> bool {
         self.own.iter().chain(self.shared).any(|name| options.has(name))
     }
 }
 
-/// How a program reads the words behind it.
+/// How a program reads its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordGrammar {
     /// `--name value` and `--name=value`, as argparse, click and tyro do.
@@ -47,17 +47,17 @@ pub(super) enum WordGrammar {
     Assignments,
 }
 
-/// The place behind some words that follow one another.
+/// The index after a sequence of words.
 pub(super) fn position(words: &[String], wanted: &[&str]) -> Option<usize> {
     words.windows(wanted.len()).position(|some| some.iter().eq(wanted)).map(|at| at + wanted.len())
 }
 
-/// Whether a word is a file of Python.
+/// True if a word is a Python file.
 pub(super) fn is_python(word: &str) -> bool {
     Path::new(word).extension() == Some("py".as_ref())
 }
 
-/// Whether a word is a file of settings.
+/// True if a word is a settings file.
 pub(super) fn is_settings_file(word: &str) -> bool {
     let ending = Path::new(word).extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ["yaml", "yml", "json", "toml"].contains(&ending))
@@ -72,22 +72,22 @@ pub(super) fn assigned(word: &str) -> Option<(&str, &str)> {
     word.split_once('=').filter(|(name, _)| is_name(name))
 }
 
-/// Words as a program reads them.
+/// A reader of a program's words.
 pub(super) struct ProgramWords<'a> {
-    /// Its name, which is a file or a module of Python, or else a command that takes a file; a launcher has none here, and
-    /// words of its own that say nothing of a plan.
+    /// The program's name: a Python file or module, or a command that takes a file. Empty for a launcher, whose stray
+    /// words say nothing of a plan.
     pub program: &'a str,
-    /// How it reads them.
+    /// The form of the program's arguments.
     pub grammar: WordGrammar,
 }
 
 impl ProgramWords<'_> {
-    /// As launchers read theirs.
+    /// The reader of launchers' words.
     pub fn of_launcher() -> Self {
         Self { program: "", grammar: WordGrammar::Options }
     }
 
-    /// Adds what words say to settings.
+    /// Adds the words' settings.
     pub fn read(&self, words: &[String], mut settings: ToolSettings) -> ToolSettings {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
@@ -112,7 +112,7 @@ impl ProgramWords<'_> {
             }
             match (self.grammar, assigned(word)) {
                 (WordGrammar::Assignments, Some((name, value))) => {
-                    // A list may have blanks: `[q_proj, v_proj]`.
+                    // A list may contain blanks: `[q_proj, v_proj]`.
                     let mut value = value.to_owned();
                     while value.matches('[').count() > value.matches(']').count()
                         && let Some(more) = words.next()
@@ -132,12 +132,12 @@ impl ProgramWords<'_> {
         settings
     }
 
-    /// Whether the first word is its file, whatever that is called: an XTuner's is Python's.
+    /// True if the first word is the program's file, of any type: XTuner's is a Python file.
     fn takes_file(&self) -> bool {
         self.program.contains(' ')
     }
 
-    /// Keeps what is not understood.
+    /// Keeps words that are not understood.
     fn leave(&self, words: &str, settings: &mut ToolSettings) {
         let read = match self.grammar {
             WordGrammar::Options => "--name value",
@@ -152,10 +152,10 @@ pub(super) fn option(word: &str) -> Option<&str> {
     word.strip_prefix("--").filter(|name| !name.is_empty())
 }
 
-/// Whether a word belongs to the option before it, as the first or a further part of its value.
+/// True if a word belongs to the option before it, as the first or a further part of its value.
 fn is_value(word: &str, first: bool) -> bool {
     let is_short = word.strip_prefix('-').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
-    // A file of Python behind a value is the program: `--num_gpus 8 train.py`. So is what a script passes on: `"$@"`.
+    // A Python file after a value is the program: `--num_gpus 8 train.py`. Nor is a script's own `"$@"` a value.
     let is_own = || is_python(word) || assigned(word).is_some() || word.starts_with("$@") || word.starts_with("${@");
     let is_subcommand = word.starts_with(SUBCOMMAND);
     option(word).is_none() && !is_short && !is_subcommand && (first || !is_own())

@@ -1,6 +1,6 @@
-//! A plan while it is written for another tool: which of its fields the tool's file says, and what is left to others.
+//! A plan being written for a tool: fields that the tool's file states, and fields left to others.
 //!
-//! Not for any tool's names, nor for what a tool lacks ([`super::lacks`]).
+//! Knows no tool's names; [`super::lacks`] tells what a tool lacks.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,41 @@ use serde_json::Value as Json;
 use shardscope_engine::plan::{Extent, GlobalBatch, Plan};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
-use super::asked::AskedPlan;
+use super::asked::PlanQuery;
 
-/// A plan's fields, and which of them a tool's file says.
+/// A plan's fields, and which of them a tool's file states.
 #[derive(Debug)]
 pub(crate) struct PlanWriter<'a> {
-    /// What is written.
-    pub asked: &'a AskedPlan<'a>,
+    /// The plan to write.
+    pub asked: &'a PlanQuery<'a>,
     /// The version of the tool.
     pub version: &'static str,
     pub scenario: &'a Scenario,
     pub layout: Layout,
-    /// Fields that the file says, or that are left to something else.
+    /// Fields that the file states, or leaves to something else.
     pub said: BTreeSet<Field>,
-    /// Those of them that the file itself says.
+    /// Fields that the file itself states.
     pub own: BTreeSet<Field>,
-    /// What is said in another place than the file.
+    /// Notes on what is set outside the file.
     pub elsewhere: Vec<String>,
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The name, with those of the objects around it before dots.
+    /// The name, with enclosing objects before dots.
     pub name: String,
     pub value: Json,
 }
 
 impl Line {
-    /// What a key says: a number, a switch or a text.
+    /// A key with a number, a boolean or a text.
     pub fn new(name: &str, value: impl Into<Json>) -> Self {
         Self { name: name.to_owned(), value: value.into() }
     }
 }
 
-/// The value of a field as a key says it: numbers and switches as such, all else by its word.
+/// A field's value for a key: numbers and booleans as such, all else as its word.
 pub(crate) fn in_json(value: &Value) -> Json {
     match value {
         Value::Count(count) | Value::Batch(GlobalBatch::Sequences(count)) | Value::Extent(Extent::Ranks(count)) => {
@@ -56,40 +56,40 @@ pub(crate) fn in_json(value: &Value) -> Json {
 }
 
 impl<'a> PlanWriter<'a> {
-    /// Of a plan that a version of a tool is asked about.
-    pub fn new(asked: &'a AskedPlan<'a>, version: &'static str) -> Self {
+    /// Starts from a plan and a tool's version.
+    pub fn new(asked: &'a PlanQuery<'a>, version: &'static str) -> Self {
         let (said, own, elsewhere) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         Self { scenario: &asked.job, layout: *asked.layout(), asked, version, said, own, elsewhere }
     }
 
-    /// What a field says; `None` where it says nothing of its own.
+    /// A field's value; `None` if it need not be stated.
     pub fn value(&self, field: Field) -> Option<&'a Value> {
         self.asked.value(field)
     }
 
-    /// The same, and the tool's file says it too.
+    /// A field's value; marks it as stated by the file.
     pub fn say(&mut self, field: Field) -> Option<&'a Value> {
         let value = self.value(field)?;
-        // What was left before stays so.
+        // A field that was left to others stays left.
         if self.said.insert(field) {
             self.own.insert(field);
         }
         Some(value)
     }
 
-    /// The tool's file says some fields.
+    /// Marks fields as stated by the file.
     pub fn say_all(&mut self, fields: &[Field]) {
         for field in fields {
             self.say(*field);
         }
     }
 
-    /// What a field says as the line of a key, by which the tool's file says it.
+    /// A field's value as a line; marks it as stated by the file.
     pub fn line(&mut self, name: &str, field: Field) -> Option<Line> {
         self.say(field).map(|value| Line::new(name, in_json(value)))
     }
 
-    /// Fields that are said elsewhere: by the launcher, or by the script that trains.
+    /// Marks fields as set elsewhere: by the launcher, or by the training script.
     pub fn leave(&mut self, fields: &[Field], to: &str) {
         for field in fields {
             if let Some(value) = self.value(*field) {
@@ -99,7 +99,7 @@ impl<'a> PlanWriter<'a> {
         }
     }
 
-    /// The plan that is written.
+    /// The plan to write.
     pub fn plan(&self) -> &'a Plan {
         self.asked.plan()
     }

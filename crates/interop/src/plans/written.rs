@@ -1,6 +1,6 @@
-//! Lines of keys and values as YAML, JSON, TOML or arguments, each with a head of comments.
+//! Writes lines of keys and values as YAML, JSON, TOML or arguments, each with a head of comments.
 //!
-//! Not for what the lines say.
+//! Does not interpret the lines.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,34 +10,34 @@ use shardscope_library::text::shell::ShellCode;
 
 use super::writer::Line;
 
-/// Who writes for whom, and what the file does not say.
+/// Head of a file: tool, scenario and notes.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
     /// Tool and version.
     pub tool: String,
     /// The scenario's name.
     pub scenario: String,
-    /// What the tool does otherwise than planned.
+    /// Where the tool deviates from the plan.
     pub notes: Vec<String>,
-    /// What is said elsewhere.
+    /// Settings outside the file.
     pub elsewhere: Vec<String>,
-    /// What the prediction cannot say of the plan.
+    /// Aspects of the plan that the prediction does not cover.
     pub caveats: Vec<String>,
 }
 
-/// The job's size, as launchers want it.
+/// The job's size, in launchers' terms.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranks {
     /// Devices in all.
     pub devices: u32,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Devices of each node.
+    /// Devices per node.
     pub each: u32,
 }
 
 impl Ranks {
-    /// Those of a scenario.
+    /// The size of a scenario's job.
     pub(crate) fn of_scenario(scenario: &Scenario) -> Self {
         let (devices, per_node) = (scenario.devices(), scenario.cluster.devices_per_node());
         Self { devices, nodes: devices.div_ceil(per_node), each: devices.min(per_node) }
@@ -45,7 +45,7 @@ impl Ranks {
 }
 
 impl Head {
-    /// As lines of comments.
+    /// The head as lines of comments.
     pub fn lines(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|note| format!("not as planned: {note}"));
         let elsewhere = self.elsewhere.iter().map(|note| format!("set outside this file: {note}"));
@@ -58,11 +58,11 @@ impl Head {
     }
 }
 
-/// The lines as nested objects.
+/// Lines as nested objects.
 fn nested(lines: &[Line]) -> Map<String, Json> {
     let mut root = Map::new();
     for Line { name, value } in lines {
-        // `fsdp_config.fsdp_version` goes down into `fsdp_config`, which is made on the way.
+        // `fsdp_config.fsdp_version` descends into `fsdp_config`, which is created if needed.
         let mut object = &mut root;
         let mut steps = name.split('.').peekable();
         while let Some(step) = steps.next() {
@@ -78,12 +78,12 @@ fn nested(lines: &[Line]) -> Map<String, Json> {
     root
 }
 
-/// As YAML.
+/// Writes YAML.
 pub fn yaml(head: &Head, lines: &[Line]) -> Result<FileText, String> {
     FileText::yaml(&head.lines(), &nested(lines))
 }
 
-/// As JSON, which has no comments: the head stands under names of its own.
+/// Writes JSON, which has no comments: the head has keys of its own.
 pub fn json(head: &Head, lines: &[Line]) -> Result<FileText, String> {
     let mut object = Map::new();
     object.insert("for".to_owned(), head.tool.clone().into());
@@ -94,12 +94,12 @@ pub fn json(head: &Head, lines: &[Line]) -> Result<FileText, String> {
     FileText::json(&object)
 }
 
-/// As TOML, a section for each object.
+/// Writes TOML, with a section for each object.
 pub fn toml(head: &Head, lines: &[Line]) -> Result<FileText, String> {
     FileText::toml(&head.lines(), &nested(lines))
 }
 
-/// As options of a command, each behind `between`; what is on has no value, and what is off is not there.
+/// Writes options of a command, each after `between`; a switch that is on has no value, one that is off is left out.
 pub fn options(command: ShellCode, between: &'static str, lines: &[Line]) -> ShellCode {
     lines.iter().fold(command, |command, Line { name, value }| match value {
         Json::Bool(false) => command,
@@ -113,15 +113,15 @@ pub fn options(command: ShellCode, between: &'static str, lines: &[Line]) -> She
     })
 }
 
-/// Puts a script together, from what stands on top of it and the job's size.
+/// Builds a script from its head and the job's size.
 type ScriptText = Box<dyn FnOnce(&Head, &Ranks) -> Result<FileText, String>>;
 
-/// What a plan is written as, under the usual name of the file.
+/// The form in which a plan is written, with the file's usual name.
 pub(crate) enum Written {
     Yaml(&'static str, Vec<Line>),
     Json(&'static str, Vec<Line>),
     Toml(&'static str, Vec<Line>),
     Script(&'static str, ScriptText),
-    /// A job, which says more than lines.
+    /// A job script, which has more than lines.
     Job,
 }

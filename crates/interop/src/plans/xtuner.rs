@@ -1,6 +1,6 @@
-//! Configurations of XTuner, files of Python whose values mmengine's runner reads: in the words of the Trainer's, which its model is
-//! tuned by (`xtuner/model/sft.py` and `xtuner/tools/train.py` of InternLM/xtuner at b934f462). Not those of its `v1`, which
-//! compute what they say.
+//! XTuner's configurations, Python files for mmengine's runner, converted to the Trainer's settings, with which its
+//! model is tuned (`xtuner/model/sft.py` and `xtuner/tools/train.py` of InternLM/xtuner at b934f462). Not those of its
+//! `v1`, which compute their values.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use super::programs;
 use super::python;
 use super::settings::ToolSettings;
 
-/// What the runner reads of a file, by its own names and the Trainer's, and what has no part in a step under none. All other
-/// names are variables, or say data, logs and checkpoints.
+/// Names that the runner reads, with the Trainer's names; an empty one has no part in a step. All other names are
+/// variables, or concern data, logs and checkpoints.
 const NAMES: &[(&str, &str)] = &[
     ("max_length", "max_length"),
     ("sequence_parallel_size", "sequence_parallel_size"),
@@ -46,7 +46,7 @@ const NAMES: &[(&str, &str)] = &[
     ("model.lora.task_type", "lora_task_type"),
 ];
 
-/// Its optimizers by their classes, and the Trainer's words.
+/// Classes of XTuner's optimizers, with the Trainer's words.
 const OPTIMIZERS: [(&str, &str); 5] = [
     ("AdamW", "adamw_torch"),
     ("AdamW8bit", "adamw_8bit"),
@@ -55,7 +55,7 @@ const OPTIMIZERS: [(&str, &str); 5] = [
     ("PagedAdamW8bit", "paged_adamw_8bit"),
 ];
 
-/// What a file says, if it is one of these.
+/// The settings of a file, if it is XTuner's.
 pub(super) fn of_file(name: &str, text: &str) -> Option<Result<ToolSettings, Problem>> {
     if !text.lines().any(|line| line.starts_with("from xtuner") || line.starts_with("import xtuner")) {
         return None;
@@ -83,11 +83,11 @@ pub(super) fn of_file(name: &str, text: &str) -> Option<Result<ToolSettings, Pro
     Some(Ok(settings))
 }
 
-/// What the command says that starts it with a file. DeepSpeed then computes in bf16 where the devices have it, whatever the file
-/// says (`auto_dtype_of_deepspeed_config`).
+/// Converts the options of a command with a file. With DeepSpeed, XTuner computes in bf16 if the devices have it,
+/// whatever the file says (`auto_dtype_of_deepspeed_config`).
 pub(super) fn of_command(mut settings: ToolSettings) -> ToolSettings {
     if let Some(deepspeed) = settings.take("deepspeed") {
-        // Its own files are called so.
+        // XTuner's own files have this prefix.
         let named = deepspeed.text.strip_prefix("deepspeed_").unwrap_or(&deepspeed.text).to_owned();
         settings.put("deepspeed", &named, "--deepspeed");
         settings.put("bf16", "true", "--deepspeed");
@@ -101,7 +101,7 @@ pub(super) fn of_command(mut settings: ToolSettings) -> ToolSettings {
     settings
 }
 
-/// What the runner reads, under the Trainer's names.
+/// The settings that the runner reads, under the Trainer's names.
 fn in_the_trainers_words(mut said: ToolSettings) -> ToolSettings {
     let mut settings = ToolSettings::new(&said.file);
     for (own, name) in NAMES {
@@ -115,7 +115,7 @@ fn in_the_trainers_words(mut said: ToolSettings) -> ToolSettings {
         settings.put(name, text, own);
     }
     said.take_all("model.tokenizer.*");
-    // Automatic mixed precision, unless DeepSpeed runs; without a format it is PyTorch's, fp16.
+    // Automatic mixed precision, unless DeepSpeed runs; its default format is PyTorch's, fp16.
     let mixes = said.text("optim_wrapper.type").is_some_and(|class| class.ends_with("AmpOptimWrapper"));
     if mixes && !said.has("optim_wrapper.dtype") {
         settings.put("fp16", "true", "optim_wrapper.type");
@@ -125,7 +125,7 @@ fn in_the_trainers_words(mut said: ToolSettings) -> ToolSettings {
         Some("bfloat16") => settings.put("bf16", "true", "optim_wrapper.dtype"),
         _ => {}
     }
-    // What else a model has is not known.
+    // Other settings of a model are unknown.
     let others = said.take_inside("model").renamed(|name| format!("model.{name}"));
     settings.fall_back(others);
     settings

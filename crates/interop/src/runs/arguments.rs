@@ -1,71 +1,71 @@
-//! `name ....... value`: the arguments that Megatron-LM and the configuration that DeepSpeed print at the head of a log.
+//! Reads `name ....... value`: Megatron-LM's arguments and DeepSpeed's configuration at the head of a log.
 //!
-//! Not for what an argument means.
+//! Does not interpret arguments.
 
 use std::collections::BTreeMap;
 
 use super::lines::LogLine;
 
-/// Values by name, each with the line that it stands on.
+/// Values by name, each with its line number.
 #[derive(Debug, Default)]
 pub struct Arguments<'a>(BTreeMap<&'a str, (&'a str, usize)>);
 
-/// What Python prints where an option is not set, and counts that change nothing.
+/// What Python prints for an option that is not set, and numbers without effect.
 const UNSET: [&str; 7] = ["", "None", "False", "0", "1", "[]", "[1]"];
 
 impl<'a> Arguments<'a> {
-    /// Those of Megatron-LM: a block between two rules. A log of several runs is read from its last block on.
+    /// Megatron-LM's arguments: a block between two rules. In a log of several runs, the last block counts.
     pub(crate) fn of_megatron(lines: &[LogLine<'a>]) -> Self {
         let Some(start) = lines.iter().rposition(|line| line.text.contains("- arguments --")) else {
             return Self::default();
         };
         let block = lines[start + 1..].iter().take_while(|line| !line.text.contains("end of arguments --"));
-        // Other ranks write in between.
+        // Other ranks may write within the block.
         Self(block.filter(|line| !line.text.contains("[INFO]")).filter_map(entry).collect())
     }
 
-    /// Those of DeepSpeed's own configuration, whose last print counts.
+    /// DeepSpeed's configuration; the last one printed counts.
     pub(crate) fn of_deepspeed(lines: &[LogLine<'a>]) -> Self {
         Self(lines.iter().filter(|line| line.text.contains("[config.py:")).filter_map(entry).collect())
     }
 
-    /// Whether nothing was printed.
+    /// True if nothing was printed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them: name, value and line.
+    /// All arguments: name, value and line number.
     pub fn all(&self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
         self.0.iter().map(|(name, (value, line))| (*name, *value, *line))
     }
 
-    /// A value as it is printed, and the number of its line.
+    /// A value as printed, and its line number.
     pub fn get(&self, name: &str) -> Option<(&'a str, usize)> {
         self.0.get(name).copied()
     }
 
-    /// A value as it is printed; empty where there is none.
+    /// A value as printed; empty if there is none.
     pub fn text(&self, name: &str) -> &'a str {
         self.get(name).map_or("", |(value, _)| value)
     }
 
-    /// Whether an option is on.
+    /// True if an option is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.text(name) == "True"
     }
 
-    /// Whether an option is set to what has an effect.
+    /// True if an option is set to a value with an effect.
     pub fn is_set(&self, name: &str) -> bool {
         !UNSET.contains(&self.text(name))
     }
 
-    /// A whole number above 0.
+    /// A positive integer.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.text(name).parse().ok().filter(|count| *count > 0)
     }
 }
 
-/// `  0:   hidden_size ....... 4096` is `hidden_size`, 4096; DeepSpeed leaves the dots out where the name is long.
+/// `  0:   hidden_size ....... 4096` is `hidden_size`, 4096; DeepSpeed leaves out the dots after a long name.
 fn entry<'a>(line: &LogLine<'a>) -> Option<(&'a str, (&'a str, usize))> {
     let LogLine { number, text } = *line;
     let (name, value) = match text.split_once(" ..") {

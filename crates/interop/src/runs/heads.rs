@@ -1,6 +1,6 @@
-//! What torchtitan and Hugging Face's Trainer print of model and plan before their first step.
+//! Reads what torchtitan and Hugging Face's Trainer print of model and plan before their first step.
 //!
-//! Not for the steps of the run.
+//! Does not read steps.
 
 use crate::torchtitan::{MODELS, TitanModel};
 
@@ -8,10 +8,10 @@ use super::draft::RowDraft;
 use super::lines::{LogLine, after, count};
 use shardscope_engine::problem::Problem;
 
-/// The degrees of torchtitan's mesh that a row has columns for.
+/// Degrees of torchtitan's mesh that have a column.
 const DEGREES: [(&str, &str); 3] = [("tp", "tp"), ("pp", "pp"), ("cp", "cp")];
 
-/// Fills a row from what torchtitan prints, of the last start in the log.
+/// Fills a row from torchtitan's last start in the log.
 pub fn torchtitan(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let Some((mesh, at)) = last(lines, mesh) else { return };
     let place = format!("line {at}, device mesh");
@@ -25,7 +25,7 @@ pub fn torchtitan(row: &mut RowDraft, lines: &[LogLine<'_>]) {
             row.take(column, degree(name), &place);
         }
     }
-    // In 2024 one dimension was for whatever was applied.
+    // In 2024 one dimension, `dp`, stood for any kind of data parallelism.
     let applied = |name: &str| lines.iter().any(|line| line.text.contains(&format!("Applied {name} to the model")));
     let shards = if degree("dp") > 1 && applied("FSDP") { degree("dp") } else { degree("dp_shard") };
     match (shards, degree("dp_replicate")) {
@@ -124,13 +124,13 @@ fn sizes(row: &mut RowDraft, lines: &[LogLine<'_>]) {
             row.take(column, value, &place);
         }
     }
-    // Two thirds of four times the width, up to a multiple: 4 x 768 x 2 / 3 = 2048.
+    // Two thirds of four times the width, rounded up to a multiple: 4 x 768 x 2 / 3 = 2048.
     if let (Some(hidden), Some(multiple), None) = (said("dim"), said("multiple_of"), said("ffn_dim_multiplier")) {
         row.take("ffn_hidden", (8 * hidden / 3).next_multiple_of(multiple), &place);
     }
 }
 
-/// Refuses a run that trains a small part of its weights: no column says so.
+/// Refuses a run that trains a small part of its weights, which no column states.
 pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Problem>> {
     let refusal = |trained: u64, all: f64, at: u32| {
         let what = format!("{trained} of some {all:.3e} parameters are trained: adapters (LoRA), or frozen weights");
@@ -140,7 +140,7 @@ pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Prob
     if row.cells.contains_key("method") {
         return Ok(());
     }
-    // What `peft` prints: `trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06`.
+    // PEFT prints `trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06`.
     let pair = |line: &str| Some((count(after(line, "trainable params:")?)?, count(after(line, "all params:")?)?));
     if let Some(((trained, all), at)) = last(lines, pair)
         && trained < all / 2
@@ -148,7 +148,7 @@ pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Prob
         return Err(refusal(trained, all as f64, at));
     }
     let Some((trained, at)) = printed(lines, "Number of trainable parameters") else { return Ok(()) };
-    // Layers alone are 12 x layers x hidden^2 parameters, and FSDP may print one rank's share of them.
+    // Layers alone have 12 x layers x hidden^2 parameters, of which FSDP may print one rank's share.
     let layers = row.number("layers").zip(row.number("hidden")).map(|(layers, hidden)| 12.0 * layers * hidden.powi(2));
     let shared = row.number("num_gpus").unwrap_or(1.0);
     match layers {
@@ -161,12 +161,12 @@ pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Prob
     }
 }
 
-/// `  Gradient Accumulation steps = 2`, with the number of its line.
+/// The number in `  Gradient Accumulation steps = 2`, and its line number.
 pub fn printed(lines: &[LogLine<'_>], key: &str) -> Option<(u64, u32)> {
     last(lines, |line| count(after(after(line, key)?, "=")?))
 }
 
-/// Fills a row from what the Trainer prints when it begins.
+/// Fills a row from what the Trainer prints at its start.
 pub fn trainer(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let micro = printed(lines, "Instantaneous batch size per device");
     let accumulate = printed(lines, "Gradient Accumulation steps");
@@ -180,12 +180,12 @@ pub fn trainer(row: &mut RowDraft, lines: &[LogLine<'_>]) {
         && !row.cells.contains_key("num_gpus")
         && let Some(each) = micro.checked_mul(accumulate).filter(|each| all.is_multiple_of(*each))
     {
-        // Were there tensor ranks, they would share a batch: the Trainer prints nothing of them.
+        // Tensor ranks would share a batch, but the Trainer prints nothing of them.
         row.take("num_gpus", all / each, format!("line {at}: the total over batch and accumulation of a device"));
     }
 }
 
-/// What the last line that says it says, and its number.
+/// The value in the last line that has it, and its line number.
 fn last<T>(lines: &[LogLine<'_>], read: impl Fn(&str) -> Option<T>) -> Option<(T, u32)> {
     lines.iter().rev().find_map(|LogLine { number, text }| Some((read(text)?, *number)))
 }

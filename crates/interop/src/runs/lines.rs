@@ -1,27 +1,27 @@
-//! The lines that a training program prints for its steps, whatever stands before them. Not for what is made of them.
+//! Reads the step lines of training programs, after any prefix. Does not evaluate them.
 
 use std::borrow::Cow;
 
-/// How fast a run goes, in the terms of who prints it.
+/// The speed of a run, in the unit that its program prints.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pace {
-    /// Seconds of an optimizer step.
+    /// Seconds per optimizer step.
     Seconds(f64),
-    /// Sequences of all ranks in a second.
+    /// Sequences per second, over all ranks.
     Samples(f64),
-    /// Tokens of one device in a second.
+    /// Tokens per second and device.
     TokensPerDevice(f64),
 }
 
 impl Pace {
-    /// The bare number, of which a median is taken within one program.
+    /// The bare number; medians are taken within one program.
     pub const fn amount(self) -> f64 {
         match self {
             Self::Seconds(amount) | Self::Samples(amount) | Self::TokensPerDevice(amount) => amount,
         }
     }
 
-    /// Another number in the same terms.
+    /// Another number in the same unit.
     pub const fn with(self, amount: f64) -> Self {
         match self {
             Self::Seconds(_) => Self::Seconds(amount),
@@ -31,18 +31,18 @@ impl Pace {
     }
 }
 
-/// A line about one step, or about the mean of several.
+/// A line on one step, or on the mean of several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepLine {
-    /// Number of the line in the file.
+    /// Line number in the file.
     pub line: usize,
-    /// Number of the step; ranks that print the same one count once.
+    /// Step number; ranks that print the same step count once.
     pub step: u64,
-    /// How fast it was.
+    /// Speed of the step.
     pub pace: Pace,
-    /// Sequences of the step, where the line says so.
+    /// Sequences in the step, if the line says so.
     pub batch: Option<u64>,
-    /// Whether the loss scaler left steps out.
+    /// True if the loss scaler skipped steps.
     pub skipped: bool,
 }
 
@@ -87,12 +87,12 @@ pub fn trainer(number: usize, line: &str) -> Option<StepLine> {
     Some(StepLine { line: number, step: 0, pace: Pace::Samples(rate), batch: None, skipped: false })
 }
 
-/// A run that has not ended, by the bar of its `total` steps: `  0%|   | 3/4500 [01:04<26:40:10, 21.35s/it]`.
+/// Reads an unfinished run from the bar of its `total` steps: `  0%|   | 3/4500 [01:04<26:40:10, 21.35s/it]`.
 ///
-/// Whole seconds are printed, so the pace is that from the bar after `skip` others to the last one.
+/// Bars print whole seconds, so the speed is that from the bar after `skip` others to the last one.
 pub fn trainer_bar(lines: &[LogLine<'_>], total: Option<u64>, skip: usize) -> Option<StepLine> {
     let bar = |line: &LogLine<'_>, part: &str| {
-        // Bars of other things, say of files that are read, have a name before them.
+        // Bars of other things, such as files being read, have a name in front.
         let (before, bar) = part.split_once("%|")?;
         let is_named = before.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end().ends_with(':');
         let (step, rest) = bar.split_once('|')?.1.trim_start().split_once('/')?;
@@ -105,7 +105,7 @@ pub fn trainer_bar(lines: &[LogLine<'_>], total: Option<u64>, skip: usize) -> Op
     };
     let mut bars: Vec<(u64, u64, u32)> =
         lines.iter().flat_map(|line| line.text.split('\r').filter_map(move |part| bar(line, part))).collect();
-    // A second bar, of an evaluation or another rank, begins anew.
+    // A second bar, of an evaluation or another rank, starts over.
     bars.dedup_by(|next, before| next.0 <= before.0);
     let (first, last) = (bars.get(skip)?, bars.last()?);
     let (steps, seconds) = (last.0.checked_sub(first.0)?, last.1.checked_sub(first.1)?);
@@ -124,7 +124,7 @@ fn clock(text: &str) -> Option<u64> {
     text.split(':').try_fold(0_u64, |sum, part| sum.checked_mul(60)?.checked_add(part.trim().parse().ok()?))
 }
 
-/// GiB that the allocator gave at most, on a line of Megatron-LM (in MiB), DeepSpeed or torchtitan.
+/// The allocator's peak in GiB, from a line of Megatron-LM (in MiB), DeepSpeed or torchtitan.
 pub(crate) fn peak_gib(line: &str) -> Option<f64> {
     if line.contains("memory (MB)") {
         return Some(decimal(after(line, "max allocated:")?)? / 1024.0);
@@ -136,12 +136,12 @@ pub(crate) fn peak_gib(line: &str) -> Option<f64> {
     amount.split_once("GiB").and_then(|(amount, _)| decimal(amount))
 }
 
-/// What stands behind a key.
+/// The text after a key.
 pub fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(line.split_once(key)?.1.trim_start())
 }
 
-/// A whole number above 0 at the beginning of a text: `51,760` is one.
+/// A positive integer at the start of a text: `51,760` is one.
 pub fn count(text: &str) -> Option<u64> {
     decimal(text).filter(|number| number.fract() == 0.0 && *number < 1e15).map(|number| number as u64)
 }
@@ -150,7 +150,7 @@ fn digits(text: &str) -> Option<u64> {
     text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
 }
 
-/// `6,785` and `3.5e2` are numbers; what is no positive number is none.
+/// A positive number at the start of a text, like `6,785` or `3.5e2`.
 fn decimal(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || ".,eE+-".contains(c))).unwrap_or(text.len());
     let number = text[..end].trim_end_matches(',').replace(',', "");
@@ -160,17 +160,17 @@ fn decimal(text: &str) -> Option<f64> {
 /// A line of a log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogLine<'a> {
-    /// Its number in the file.
+    /// Line number in the file.
     pub number: u32,
-    /// What it says.
+    /// The line's text.
     pub text: &'a str,
 }
 
 impl<'a> LogLine<'a> {
-    /// What is shorter says nothing of a run, and a log may have more of such lines than memory has room for.
+    /// Shorter lines say nothing of a run, and a log may have more of them than memory can hold.
     const SHORTEST: usize = 3;
 
-    /// The lines of a log that may say something.
+    /// Lines of a log that may be of use.
     pub fn all(text: &'a str) -> Vec<Self> {
         let numbered = || (1..).zip(text.lines()).filter(|(_, line)| line.len() >= Self::SHORTEST);
         let mut lines = Vec::with_capacity(numbered().count());
@@ -179,7 +179,7 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// A text without the colours that a terminal is sent: ESC, `[`, and what follows up to a letter.
+/// A text without terminal colours: ESC, `[`, and everything up to a letter.
 pub fn plain(coloured: &str) -> Cow<'_, str> {
     if !coloured.contains("\u{1b}[") {
         return Cow::Borrowed(coloured);

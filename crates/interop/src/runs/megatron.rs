@@ -1,6 +1,6 @@
-//! Model and plan from the arguments that Megatron-LM prints, and its relatives of `BigScience`, LUMI and Microsoft.
+//! Model and plan from the arguments that Megatron-LM and its forks of `BigScience`, LUMI and Microsoft print.
 //!
-//! Not for the steps of the run.
+//! Does not read steps.
 
 use crate::megatron::{
     DTYPE, FORMATS, RECIPE, UnknownWord, modules_joined, recipe, sharded, sharded_by_deepspeed, storage,
@@ -11,7 +11,7 @@ use shardscope_engine::problem::Problem;
 use super::arguments::Arguments;
 use super::draft::RowDraft;
 
-/// Columns that an argument fills as it stands; the first argument that is set counts.
+/// Columns that take an argument's value unchanged; the first argument that is set counts.
 const SAME: [(&str, &[&str]); 11] = [
     ("num_gpus", &["world_size"]),
     ("layers", &["num_layers", "encoder_num_layers"]),
@@ -26,7 +26,7 @@ const SAME: [(&str, &[&str]); 11] = [
     ("cp", &["context_parallel_size"]),
 ];
 
-/// Arguments that change size, time or memory in a way that a row cannot say.
+/// Arguments that change size, time or memory in a way that no row can state.
 const UNSAYABLE: [&str; 16] = [
     "num_experts",
     "multi_latent_attention",
@@ -48,9 +48,9 @@ const UNSAYABLE: [&str; 16] = [
 
 const BY_HAND: &str = "leave the log out, or write its row by hand: `shardscope validate --template` prints one";
 
-/// Fills a row from the arguments, or says which of them a row has no words for.
+/// Fills a row from the arguments, or lists those that no row can state.
 pub fn fill(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
-    let errors = unsayable(arguments);
+    let errors = arguments_without_column(arguments);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -77,7 +77,7 @@ fn refusal(arguments: &Arguments<'_>, name: &str) -> Problem {
     Problem::new(place(name, line), format!("'{value}' has no column in a table of measured runs"), BY_HAND)
 }
 
-fn unsayable(arguments: &Arguments<'_>) -> Vec<Problem> {
+fn arguments_without_column(arguments: &Arguments<'_>) -> Vec<Problem> {
     let mut errors: Vec<Problem> =
         UNSAYABLE.into_iter().filter(|name| arguments.is_set(name)).map(|name| refusal(arguments, name)).collect();
     let heads = arguments.count("num_attention_heads").zip(arguments.count("hidden_size"));
@@ -86,7 +86,7 @@ fn unsayable(arguments: &Arguments<'_>) -> Vec<Problem> {
     {
         errors.push(refusal(arguments, "kv_channels"));
     }
-    // Each chunk of several layers keeps one input, which is less memory than a row can say.
+    // Each chunk of several layers keeps one input, which takes less memory than any row can state.
     let uniform = arguments.text("recompute_method") != "block";
     for (count, on) in [
         ("recompute_num_layers", uniform && arguments.text("recompute_granularity") == "full"),
@@ -141,7 +141,7 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
     let full = arguments.text("recompute_granularity") == "full" || arguments.is_on("checkpoint_activations");
     let (value, from) = match (arguments.text("recompute_granularity"), each, arguments.count("num_layers")) {
         ("selective", ..) => ("selective".to_owned(), "recompute_granularity"),
-        // So many layers of each stage.
+        // This many layers of each stage.
         (_, Some(each), Some(layers)) if full => {
             (format!("{} of {layers} layers", each.saturating_mul(stages).min(layers)), "recompute_num_layers")
         }
@@ -155,7 +155,7 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
     row.take("act_ckpt", value, format!("{from} of the arguments"));
 }
 
-/// What shards the state: DeepSpeed's stages, FSDP, or Megatron's own optimizer.
+/// Reads the sharding: DeepSpeed's stages, FSDP, or Megatron-LM's distributed optimizer.
 fn sharding(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
     let class = |first, name: &'static str| match first {
         Ok(None) => Ok(("ddp", name)),

@@ -1,7 +1,7 @@
-//! What the names of devices say, as drivers, schedulers and presets write them: a name is known where a preset's own device
-//! has the same product.
+//! Reads device names as drivers, schedulers and presets write them; a name is known if a preset's device is the same
+//! product.
 //!
-//! Not for where a name stands in a tool's output.
+//! Does not find names in a tool's output.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use shardscope_engine::presets::{Kind, Library};
 /// A device by its name: `NVIDIA A100-SXM4-80GB`, `A100 80GB PCIe`, `a100`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Card {
-    /// The product without its vendor and line: `a100`, `3090`.
+    /// The product without vendor and line: `a100`, `3090`.
     product: String,
-    /// How it is built, where the name says it: `pcie`, `nvl`, `sxm4`.
+    /// The form factor, if the name gives it: `pcie`, `nvl`, `sxm4`.
     pub form: Option<String>,
-    /// Memory, where the name says it, in the GB of product names.
+    /// Memory in the GB of product names, if the name gives it.
     pub gigabytes: Option<u32>,
 }
 
-/// Words that set no product apart.
+/// Words that do not distinguish products.
 const COMMON: [&str; 30] = [
     "nvidia",
     "amd",
@@ -54,7 +54,7 @@ const COMMON: [&str; 30] = [
 ];
 
 impl Card {
-    /// Reads a name.
+    /// Reads a device's name.
     pub fn named(name: &str) -> Self {
         let lower = name.to_lowercase();
         let words: Vec<&str> =
@@ -71,26 +71,26 @@ impl Card {
                 card.product.push_str(word);
             }
         }
-        // `rtx3090` and `GeForce RTX 3090`; a scheduler calls the MI250X `mi250`.
+        // `rtx3090` is `GeForce RTX 3090`; schedulers call the MI250X `mi250`.
         if let Some(number) = card.product.strip_prefix("rtx").filter(|number| !number.is_empty()) {
             card.product = number.to_owned();
         }
         if card.product.starts_with("mi") && card.product.ends_with('x') {
             card.product.pop();
         }
-        // The GH200 and its successors name the memory of their host.
+        // The names of the GH200 and its successors include their host's memory.
         if ["gh", "gb"].iter().any(|kind| card.product.starts_with(kind)) {
             card.gigabytes = None;
         }
         card
     }
 
-    /// Whether another name is of the same product, in whatever form and size.
+    /// True if two names are of the same product, in any form factor and size.
     pub fn is_same(&self, other: &Self) -> bool {
         !self.product.is_empty() && self.product == other.product
     }
 
-    /// Whether the form that this name says, or leaves open, is that of a preset's device.
+    /// True if this name's form factor, given or left open, is that of a preset's device.
     fn has_form_of(&self, other: &Self) -> bool {
         let is_module = |form: &Option<String>| form.as_ref().is_none_or(|form| form.starts_with("sxm"));
         match (&self.form, &other.form) {
@@ -102,16 +102,16 @@ impl Card {
     }
 }
 
-/// A preset, and its device's name as one.
+/// A preset, and its device's name.
 #[derive(Debug)]
 pub(super) struct KnownCard {
-    /// By this id the library has its preset.
+    /// The preset's id in the library.
     pub id: String,
     card: Card,
     cluster: Arc<Cluster>,
 }
 
-/// The presets whose device a name means, in whatever form and size.
+/// Presets with the device that a name means, in any form factor and size.
 pub(super) fn of_name(name: &str, library: &Library) -> Vec<KnownCard> {
     let card = Card::named(name);
     let all = library.entries(Kind::Cluster).filter_map(|entry| {
@@ -121,7 +121,7 @@ pub(super) fn of_name(name: &str, library: &Library) -> Vec<KnownCard> {
     all.filter(|known| known.card.is_same(&card)).collect()
 }
 
-/// Those of them that have the form and the memory that a name, or a driver in MiB, says.
+/// Presets with the form factor and memory that a name, or a driver (in MiB), gives.
 pub(super) fn alike<'a>(name: &str, mebibytes: Option<f64>, known: &'a [KnownCard]) -> Vec<&'a KnownCard> {
     let card = Card::named(name);
     let size = mebibytes.or(card.gigabytes.map(|size| f64::from(size) * 1024.0));
@@ -130,7 +130,7 @@ pub(super) fn alike<'a>(name: &str, mebibytes: Option<f64>, known: &'a [KnownCar
     };
     let fitting: Vec<&KnownCard> =
         known.iter().filter(|one| card.has_form_of(&one.card) && near(&one.cluster)).collect();
-    // What is sold as a system goes before the sites that built one of the same device.
+    // A system sold as such comes before sites that built one with the same device.
     let systems: Vec<&KnownCard> = fitting.iter().copied().filter(|one| one.id.ends_with("-dgx")).collect();
     let found = if systems.is_empty() { fitting } else { systems };
     let link = |one: &KnownCard| one.cluster.levels.first().map(|level| (level.members, level.bandwidth));

@@ -1,50 +1,50 @@
-//! What files say of a machine, each with its place, before it is put together. Not for how a file says it.
+//! Facts about a machine from files, each with its place. Knows no file's format.
 
 use std::collections::BTreeMap;
 
 use shardscope_engine::hardware::Queue;
 use shardscope_engine::units::Seconds;
 
-/// Something that a file says, and where.
+/// A fact, and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said<T> {
-    /// What it says.
+pub struct Sourced<T> {
+    /// The fact's value.
     pub value: T,
     /// The file and its line.
     pub place: String,
 }
 
-/// Devices of a node where no column counts them.
-pub(crate) const UNSAID: u32 = 0;
+/// Stands for the devices of a node if no column counts them.
+pub(crate) const UNKNOWN_COUNT: u32 = 0;
 
-/// Nodes of one kind, as a scheduler lists them.
+/// Nodes of one kind in a scheduler's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeKind {
-    /// Type of the devices; empty where the scheduler has none.
+    /// Type of the devices; empty if the scheduler has none.
     pub device: String,
-    /// Devices of a node, or [`UNSAID`].
+    /// Devices per node, or [`UNSAID`].
     pub devices: u32,
-    /// How many such nodes.
+    /// Number of such nodes.
     pub nodes: u32,
-    /// Their names, as a list of Slurm's, by which a node of two partitions counts once; empty where none are listed.
+    /// Node names as a Slurm host list, so that a node in two partitions counts once; empty if none are listed.
     pub names: String,
-    /// The partition that they are listed in; empty where none is named.
+    /// The partition that lists the nodes; empty if none is named.
     pub partition: String,
 }
 
-/// How the devices of a node reach one another.
+/// Links between the devices of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JoinedPairs {
-    /// Direct links of each pair that has any, by numbers of devices, the smaller first.
+    /// Direct links of each pair that has any, by device numbers, the smaller first.
     pub direct: BTreeMap<(u32, u32), u32>,
-    /// Pairs that `PCIe` alone joins.
+    /// Pairs that are joined by `PCIe` alone.
     pub pcie: u32,
-    /// Whether links were counted: AMD's tools say only that there are any.
+    /// True if links were counted; AMD's tools tell only that some exist.
     pub counted: bool,
 }
 
 impl JoinedPairs {
-    /// Adds what a table says of two devices: `NV12` is twelve links, `XGMI` some, the rest `PCIe`.
+    /// Adds a table's entry for two devices: `NV12` is twelve links, `XGMI` some, all else `PCIe`.
     pub fn push(&mut self, one: u32, other: u32, word: &str) {
         let pair = (one.min(other), one.max(other));
         match word.strip_prefix("NV").map(str::parse) {
@@ -54,13 +54,13 @@ impl JoinedPairs {
                 self.direct.insert(pair, links);
             }
             None if word == "XGMI" => _ = self.direct.insert(pair, 1),
-            // Each pair stands in a table twice.
+            // A table lists each pair twice.
             None if one < other && ["PCIE", "PIX", "PXB", "PHB", "NODE", "SYS"].contains(&word) => self.pcie += 1,
             _ => {}
         }
     }
 
-    /// The devices, in groups that direct links join, however many links away.
+    /// Groups of devices that are connected by direct links, over any number of hops.
     pub fn groups(&self, devices: u32) -> Vec<Vec<u32>> {
         let mut group: Vec<u32> = (0..devices).collect();
         for (one, other) in self.direct.keys().filter(|(_, other)| *other < devices) {
@@ -76,7 +76,7 @@ impl JoinedPairs {
         groups.into_values().collect()
     }
 
-    /// Direct links of the device that has the fewest, to all others together.
+    /// The fewest direct links that any device has, to all others together.
     pub fn fewest(&self, devices: u32) -> u32 {
         let mut sums = vec![0_u32; devices as usize];
         for ((one, other), links) in &self.direct {
@@ -90,58 +90,60 @@ impl JoinedPairs {
     }
 }
 
-/// Direct links of one device, all together.
+/// All direct links of one device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DirectLinks {
-    /// How many.
+    /// Number of links.
     pub count: u32,
-    /// GB/s of one on the wire, which counts what the data sheet does not; none where only the number is said.
+    /// GB/s of one link on the wire, which exceeds the data sheet's; `None` if only the number is given.
     pub wire: Option<f64>,
 }
 
-/// What all files say.
+/// The facts from all files.
 #[derive(Debug, Default)]
 pub(crate) struct MachineFacts {
-    /// Devices by the name that the driver gives.
-    pub names: Vec<Said<String>>,
-    /// Devices of a node.
-    pub devices: Vec<Said<u32>>,
-    /// Memory of a device, in MiB.
-    pub memory: Vec<Said<f64>>,
+    /// Device names that the driver gives.
+    pub names: Vec<Sourced<String>>,
+    /// Devices per node.
+    pub devices: Vec<Sourced<u32>>,
+    /// Memory per device, in MiB.
+    pub memory: Vec<Sourced<f64>>,
     /// Kinds of nodes.
-    pub kinds: Vec<Said<NodeKind>>,
-    /// Ports that lie near devices, or that the node has.
-    pub ports: Vec<Said<u32>>,
-    /// Rate of each port that is listed and up, in Gb/s.
-    pub rates: Vec<Said<f64>>,
+    pub kinds: Vec<Sourced<NodeKind>>,
+    /// Ports near devices, or all ports of the node.
+    pub ports: Vec<Sourced<u32>>,
+    /// Rate of each listed port that is up, in Gb/s.
+    pub rates: Vec<Sourced<f64>>,
     /// Direct links of a device.
-    pub links: Vec<Said<DirectLinks>>,
-    /// How pairs of devices are joined.
-    pub pairs: Vec<Said<JoinedPairs>>,
-    /// What bounds jobs, by partition.
-    pub queues: BTreeMap<String, Said<Queue>>,
-    /// What has no effect, with the reason.
+    pub links: Vec<Sourced<DirectLinks>>,
+    /// Links between pairs of devices.
+    pub pairs: Vec<Sourced<JoinedPairs>>,
+    /// Limits of jobs, by partition.
+    pub queues: BTreeMap<String, Sourced<Queue>>,
+    /// Entries without effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }
 
 impl MachineFacts {
-    /// How much is said, whatever of.
+    /// Number of facts, to see if a file added any.
     pub fn size(&self) -> usize {
         let Self { names, devices, memory: _, kinds, ports, rates, links: _, pairs, queues, ignored } = self;
         let network = ports.len() + rates.len() + pairs.len();
         names.len() + devices.len() + kinds.len() + network + queues.len() + ignored.len()
     }
 
-    /// Notes what bounds the jobs of a partition.
+    /// Notes the limits of a partition's jobs.
     pub fn limit(&mut self, partition: &str, place: &str, longest: Option<Seconds>, nodes: Option<u32>) {
         // Slurm marks the default partition.
         let partition = partition.trim_end_matches('*');
         if partition.is_empty() {
             return;
         }
-        let new =
-            || Said { value: Queue { partition: partition.to_owned(), ..Queue::default() }, place: place.to_owned() };
-        let Said { value: queue, .. } = self.queues.entry(partition.to_owned()).or_insert_with(new);
+        let new = || Sourced {
+            value: Queue { partition: partition.to_owned(), ..Queue::default() },
+            place: place.to_owned(),
+        };
+        let Sourced { value: queue, .. } = self.queues.entry(partition.to_owned()).or_insert_with(new);
         queue.longest = longest.or(queue.longest);
         queue.nodes = nodes.or(queue.nodes);
     }

@@ -1,13 +1,13 @@
-//! What one file says of a machine, told apart by its content: Slurm's tables, NVIDIA's and AMD's tools, InfiniBand's, XML.
+//! Reads one file about a machine, recognised by its content: Slurm's tables, NVIDIA's, AMD's and InfiniBand's tools, XML.
 
 use crate::runs::plain;
 use shardscope_engine::problem::Problem;
 use shardscope_library::disk::InputKind;
 
-use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Sourced};
 use super::{ports, rocm, slurm, xml};
 
-/// Adds what a file says.
+/// Adds the facts in a file.
 pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     let whole = text.trim_start_matches('\u{feff}').trim_start();
     // Every XML that these tools write begins with an element, a comment or a declaration.
@@ -38,7 +38,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
     ports::read(file, &lines, facts)?;
     rocm::read(file, &lines, facts);
     if listed > 0 {
-        facts.devices.push(Said { value: listed, place: file.to_owned() });
+        facts.devices.push(Sourced { value: listed, place: file.to_owned() });
     }
     matrix(file, &lines, facts);
     links(file, &lines, facts);
@@ -48,13 +48,13 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
     Err(Problem::new(file, "says nothing of devices, nodes or ports", KNOWN))
 }
 
-/// The most lines of a file: those that Slurm prints of 20,000 nodes.
+/// The most lines of a file: what Slurm prints for 20,000 nodes.
 const MOST_LINES: usize = 400_000;
 
 const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
                      rocm-smi, alone or with --showtopo, amd-smi topology or static, xpu-smi discovery, ibstat, ibv_devinfo -v or a topology file of NCCL";
 
-/// The forms of JSON: Slurm's and `rocm-smi`'s.
+/// Reads Slurm's and `rocm-smi`'s JSON.
 fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     let large =
         |error| Problem::new(file, error, "sinfo -o '%P|%D|%G|%N' says as much in a line for each kind of node");
@@ -67,7 +67,7 @@ fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem>
     Err(Problem::new(file, "says nothing of nodes or devices", KNOWN))
 }
 
-/// A slice of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`) is no device that a job is sharded over.
+/// Refuses slices of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`), over which no job is sharded.
 fn refuse_slices(line: &str, place: &str) -> Result<(), Problem> {
     let slice = |word: &str| {
         let Some((share, memory)) = word.split_once("g.") else { return false };
@@ -81,12 +81,12 @@ fn refuse_slices(line: &str, place: &str) -> Result<(), Problem> {
     }
 }
 
-/// The section of `nvidia-smi -q` that tells of a device's own memory; that of BAR1 tells of addresses of the bus.
+/// The section of `nvidia-smi -q` on a device's own memory; that of BAR1 is about bus addresses.
 const OWN_MEMORY: &str = "FB Memory Usage";
 
-/// A device that `nvidia-smi -L`, `-q`, its table or its CSV lists; memory beside it, which `-q` has in sections.
+/// Reads a device in `nvidia-smi -L`, `-q`, its table or its CSV, and its memory, which `-q` has in sections.
 fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> bool {
-    let said = |value: &str| Said { value: value.trim().to_owned(), place: place.to_owned() };
+    let said = |value: &str| Sourced { value: value.trim().to_owned(), place: place.to_owned() };
     let after =
         |key: &str| line.trim_start().strip_prefix(key).map(|rest| rest.trim_start().trim_start_matches(':').trim());
     let memory = line.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("MiB"));
@@ -94,12 +94,12 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
         .filter_map(|word| word.parse::<f64>().ok())
         .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
     {
-        // The table has used and total beside each other; the total is the largest figure of a device.
-        facts.memory.push(Said { value, place: place.to_owned() });
+        // The table has used and total memory side by side; the total is the larger figure.
+        facts.memory.push(Sourced { value, place: place.to_owned() });
     }
     let total = after("Total").filter(|_| section == OWN_MEMORY);
     if let Some(total) = total.and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
-        facts.memory.push(Said { value: total, place: place.to_owned() });
+        facts.memory.push(Sourced { value: total, place: place.to_owned() });
     }
     // `xpu-smi discovery`: `| 0         | Device Name: Intel(R) Data Center GPU Max 1550   |`.
     if let Some((_, name)) = line.split_once("Device Name:") {
@@ -129,7 +129,7 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
             facts.memory.extend(
                 total
                     .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
-                    .map(|value| Said { value, place: place.to_owned() }),
+                    .map(|value| Sourced { value, place: place.to_owned() }),
             );
             return true;
         }
@@ -137,7 +137,7 @@ fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> b
     false
 }
 
-/// Devices, direct links and near ports of the matrix of `nvidia-smi topo -m`, or of `rocm-smi --showtopo`.
+/// Devices, direct links and near ports in the matrix of `nvidia-smi topo -m` or `rocm-smi --showtopo`.
 fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let device = |word: &str| word.strip_prefix("GPU").is_some_and(|rest| rest.parse::<u32>().is_ok());
     let Some(at) =
@@ -146,19 +146,19 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
         return;
     };
     let head: Vec<&str> = lines[at].split_whitespace().collect();
-    // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: devices come first, then ports, then columns that matter to no step.
+    // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: first devices, then ports, then columns that do not matter.
     let devices = head.iter().take_while(|word| device(word)).count();
     let place = format!("{file}:{}", at + 1);
-    facts.devices.push(Said { value: devices as u32, place: place.clone() });
+    facts.devices.push(Sourced { value: devices as u32, place: place.clone() });
     let ports = head.iter().skip(devices).take_while(|word| word.starts_with("NIC") || word.starts_with("mlx")).count();
     let rows = lines[at + 1..].iter().map(|line| line.split_whitespace().collect());
     let rows: Vec<Vec<&str>> = rows.take_while(|row: &Vec<_>| row.first().is_some_and(|word| device(word))).collect();
-    // PIX and PXB pass PCIe switches alone; NODE and SYS pass the processor, as ports for storage do.
+    // PIX and PXB cross only PCIe switches; NODE and SYS cross the processor, as storage ports do.
     let near =
         |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| matches!(*to, "PIX" | "PXB")));
     let near = (0..ports).filter(|port| near(*port)).count() as u32;
     if near > 0 {
-        facts.ports.push(Said { value: near, place: place.clone() });
+        facts.ports.push(Sourced { value: near, place: place.clone() });
     }
     let mut pairs = JoinedPairs::default();
     for (one, row) in (0..).zip(&rows) {
@@ -167,21 +167,21 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
         }
     }
     if pairs.pcie > 0 || !pairs.direct.is_empty() {
-        facts.pairs.push(Said { value: pairs, place });
+        facts.pairs.push(Sourced { value: pairs, place });
     }
 }
 
-/// `Link 0: 26.562 GB/s` of `nvidia-smi nvlink -s`, of the first device.
+/// Links in `nvidia-smi nvlink -s`, of the first device: `Link 0: 26.562 GB/s`.
 fn links(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let rate = |line: &String| {
         line.trim().strip_prefix("Link ")?.split_once(": ")?.1.strip_suffix(" GB/s")?.parse::<f64>().ok()
     };
-    // The links of the first device; the others' are the same. One that is down says `<inactive>`.
+    // Only the first device's links; the others' are the same. A link that is down shows `<inactive>`.
     let is_link = |line: &&String| line.trim().starts_with("Link ");
     let first = lines.iter().enumerate().skip_while(|(_, line)| rate(line).is_none());
     let rates: Vec<f64> = first.clone().map(|(_, line)| line).take_while(is_link).filter_map(rate).collect();
     if let (Some((at, _)), Some(wire)) = (first.clone().next(), rates.first()) {
         let value = DirectLinks { count: rates.len() as u32, wire: Some(*wire) };
-        facts.links.push(Said { value, place: format!("{file}:{}", at + 1) });
+        facts.links.push(Sourced { value, place: format!("{file}:{}", at + 1) });
     }
 }

@@ -1,12 +1,12 @@
-//! Slurm's lists of hosts: `rack[1-2]n[01-18],login` names 37. Not for which nodes count.
+//! Slurm's host lists: `rack[1-2]n[01-18],login` names 37 hosts. Does not decide which nodes count.
 
-/// The most brackets of a name; Slurm's own lists have as many as a machine has dimensions.
+/// The most brackets in a name; Slurm's lists have one per dimension of a machine.
 const MOST_BRACKETS: usize = 4;
 
 /// The longest name of a host.
 const MOST_CHARACTERS: usize = 255;
 
-/// The names of a list, `most` of them at most; none where it is no list of hosts, or a longer one.
+/// The names in a list, at most `most`; `None` if it is no host list, or a longer one.
 pub fn expanded(list: &str, most: usize) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for one in parts(list) {
@@ -20,7 +20,7 @@ pub fn expanded(list: &str, most: usize) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The list at its commas, but for those between brackets.
+/// Splits the list at commas outside brackets.
 fn parts(list: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     list.split(move |c| {
@@ -29,7 +29,7 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The names that begin with `begun` and go on as `rest` says.
+/// Adds the names that start with `begun` and continue as `rest`.
 fn push(begun: String, rest: &str, most: usize, names: &mut Vec<String>) -> Option<()> {
     let (before, ranges) = rest.split_once('[').unwrap_or((rest, ""));
     let is_plain = before.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
@@ -45,7 +45,7 @@ fn push(begun: String, rest: &str, most: usize, names: &mut Vec<String>) -> Opti
     for range in ranges.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (from, to): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        // As wide as the first number: `001` to `064`.
+        // Numbers have the first one's width: `001` to `064`.
         let width = first.len();
         if from > to || (to - from) as usize >= most || width > 9 {
             return None;

@@ -1,17 +1,17 @@
-//! What is inside a node: how many devices, and what joins them, beside what the preset has.
+//! The inside of a node: number of devices and their links, compared with the preset's.
 
 use crate::report::ImportReport;
 use shardscope_engine::hardware::{Architecture, Cluster, Level};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::BytesPerSecond;
 
-use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said, UNSAID};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Sourced, UNKNOWN_COUNT};
 use super::nodes::NodeGroup;
 
-/// The most that a slot of `PCIe` carries in a direction: 16 lanes of its fifth version.
+/// The most that a `PCIe` slot carries in one direction: 16 lanes of version 5.
 const PCIE: BytesPerSecond = BytesPerSecond::new(64e9);
 
-/// Devices of a node and their links.
+/// Sets a node's devices and links.
 pub fn put(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
@@ -30,7 +30,7 @@ pub fn put(
     }
 }
 
-/// How many devices the groups below a node have.
+/// Number of devices in each group below the node level.
 fn package(cluster: &Cluster) -> u32 {
     let inner = cluster.levels.iter().take_while(|level| level.name != "node");
     inner.filter_map(|level| level.members).product::<u32>().max(1)
@@ -40,11 +40,11 @@ fn node(cluster: &mut Cluster) -> Option<&mut Level> {
     cluster.levels.iter_mut().find(|level| level.name == "node")
 }
 
-/// What holds several dies as one device: no option, as bridges between cards are.
+/// The level that holds several dies as one device: unlike bridges between cards, it is not optional.
 const PACKAGE: &str = "package";
 
-/// Takes bridges between cards out where a file shows that there are none: one card has none, nor do cards that do not divide
-/// into bridged ones, nor those whose matrix shows `PCIe` alone.
+/// Removes bridges between cards if a file shows that there are none: a single card, cards that do not divide into
+/// bridged groups, or a matrix with `PCIe` alone.
 fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
     let bridged = package(cluster);
     let apart = facts.devices.iter().find(|devices| devices.value > 0 && !devices.value.is_multiple_of(bridged));
@@ -63,7 +63,7 @@ fn without_bridges(facts: &MachineFacts, cluster: &mut Cluster, report: &mut Imp
     }
 }
 
-/// Devices of a node: what the files say must agree.
+/// Sets the devices per node; the files must agree.
 fn members(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
@@ -72,11 +72,11 @@ fn members(
 ) -> Result<(), Problem> {
     without_bridges(facts, cluster, report);
     let package = package(cluster);
-    let scheduled = match kind.filter(|kind| kind.devices != UNSAID) {
+    let scheduled = match kind.filter(|kind| kind.devices != UNKNOWN_COUNT) {
         Some(kind) => Some(scheduled(facts, kind, package, cluster, report)?),
         None => None,
     };
-    let all: Vec<Said<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
+    let all: Vec<Sourced<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
     let Some(first) = all.first() else {
         report.assume("devices of a node", cluster.devices_per_node(), "the preset's; no file counts them");
         return Ok(());
@@ -91,7 +91,7 @@ fn members(
     }
     report.take("devices of a node", first.value, &first.place);
     if let Some(node) = node(cluster) {
-        // A map of links is of so many devices, and of no other number.
+        // A map of links holds for one number of devices only.
         if node.members != Some(first.value / package) {
             node.links.clear();
         }
@@ -100,18 +100,18 @@ fn members(
     Ok(())
 }
 
-/// Devices of a node that a scheduler counts. Where a package holds several, some sites count devices and some packages.
+/// Devices per node in a scheduler's count. If packages hold several devices, some sites count devices, others packages.
 fn scheduled(
     facts: &MachineFacts,
     kind: &NodeGroup,
     package: u32,
     cluster: &Cluster,
     report: &mut ImportReport,
-) -> Result<Said<u32>, Problem> {
+) -> Result<Sourced<u32>, Problem> {
     let (count, whole) = (kind.devices, kind.devices.saturating_mul(package));
     let driver = facts.devices.iter().find(|one| one.value > 0);
     let known = driver.map_or(cluster.devices_per_node(), |said| said.value);
-    let said = |value| Ok(Said { value, place: kind.place.to_owned() });
+    let said = |value| Ok(Sourced { value, place: kind.place.to_owned() });
     if package == 1 || known == count {
         return said(count);
     }
@@ -125,7 +125,7 @@ fn scheduled(
     said(whole)
 }
 
-/// What the tools say of direct links beside what the preset has: what differs is refused.
+/// Compares the tools' direct links with the preset's, and refuses a difference.
 fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) -> Result<(), Problem> {
     let (architecture, devices) = (cluster.device.architecture.clone(), cluster.devices_per_node());
     let Some(node) = node(cluster) else { return Ok(()) };
@@ -133,7 +133,7 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
     let fix = "name a preset with such links with --device, or say with --node-bandwidth what a device sends to others \
                of its node, like --node-bandwidth '20 GB/s'";
     let pairs = facts.pairs.first();
-    if let Some(Said { value, place }) = pairs.filter(|pairs| pairs.value.groups(devices).len() > 1) {
+    if let Some(Sourced { value, place }) = pairs.filter(|pairs| pairs.value.groups(devices).len() > 1) {
         let all = value.pcie as usize + value.direct.len();
         let told = format!("{} of {all} pairs of devices are joined by PCIe", value.pcie);
         if known > PCIE {
@@ -145,9 +145,9 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
         return Ok(());
     }
     let counted = pairs.filter(|pairs| pairs.value.counted).map(|pairs| pairs_told(pairs, devices, &architecture));
-    let told: Vec<ToldLinks> =
+    let told: Vec<ReportedLinks> =
         counted.into_iter().chain(facts.links.first().map(|links| links_told(links, &architecture))).collect();
-    for ToldLinks { place, words, readings } in &told {
+    for ReportedLinks { place, words, readings } in &told {
         if !readings.iter().any(|rate| (rate.get() / known.get() - 1.0).abs() < 0.01) {
             let rates: Vec<String> = readings.iter().map(ToString::to_string).collect();
             let what = format!("{words}: {}, and the preset has {known}", rates.join(" through a switch, or "));
@@ -161,15 +161,15 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
     Ok(())
 }
 
-/// What a tool says of direct links, and what a device may send over them.
-struct ToldLinks {
+/// Direct links that a tool prints, and the rates that a device may send over them.
+struct ReportedLinks {
     place: String,
     words: String,
     readings: Vec<BytesPerSecond>,
 }
 
-/// Twelve links to each of seven others lead to a switch, four to each of three join them directly: a matrix has both.
-fn pairs_told(Said { value, place }: &Said<JoinedPairs>, devices: u32, architecture: &str) -> ToldLinks {
+/// Twelve links to each of seven others lead to a switch; four to each of three are direct: a matrix may show both.
+fn pairs_told(Sourced { value, place }: &Sourced<JoinedPairs>, devices: u32, architecture: &str) -> ReportedLinks {
     let link = link(None, architecture);
     let of_one = value.fewest(devices);
     let counts = || value.direct.values().copied();
@@ -182,25 +182,25 @@ fn pairs_told(Said { value, place }: &Said<JoinedPairs>, devices: u32, architect
     };
     let counts = alike.into_iter().chain(Some(of_one).filter(|_| devices > 2 || alike.is_none()));
     let readings = counts.map(|links| BytesPerSecond::new(f64::from(links) * link)).collect();
-    ToldLinks { place: place.clone(), words: format!("{words}, {} a link", BytesPerSecond::new(link)), readings }
+    ReportedLinks { place: place.clone(), words: format!("{words}, {} a link", BytesPerSecond::new(link)), readings }
 }
 
-fn links_told(Said { value, place }: &Said<DirectLinks>, architecture: &str) -> ToldLinks {
+fn links_told(Sourced { value, place }: &Sourced<DirectLinks>, architecture: &str) -> ReportedLinks {
     let DirectLinks { count, wire } = *value;
     let link = BytesPerSecond::new(link(wire, architecture));
     let on_wire = wire.map_or_else(String::new, |wire| format!(" ({wire} GB/s on the wire)"));
     let words = format!("{count} links that carry {link} each{on_wire}");
-    ToldLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
+    ReportedLinks { place: place.clone(), words, readings: vec![BytesPerSecond::new(f64::from(count) * link.get())] }
 }
 
-/// Bytes per second of a link and direction, by what a tool says of its wire, or else by the architecture: 25 GB/s from `NVLink`
-/// 2 to 4, 50 of the fifth (NVIDIA's data sheets).
+/// Bytes per second of a link in one direction, by its rate on the wire where a tool prints it, else by the architecture: 25 GB/s
+/// for `NVLink` 2 to 4, 50 GB/s for 5 (NVIDIA's data sheets).
 fn link(wire: Option<f64>, architecture: &str) -> f64 {
     let by_wire = |wire: f64| if wire > 40.0 { 50 } else { 25 };
     1e9 * f64::from(wire.map_or_else(|| Architecture::named(architecture).link, by_wire))
 }
 
-/// Groups of neighbours that direct links join, where the whole node is slower: a level of their own below it.
+/// Adds a level for groups of neighbours with direct links, if the node as a whole is slower.
 fn grouped(facts: &MachineFacts, said: BytesPerSecond, cluster: &mut Cluster, report: &mut ImportReport) {
     let (architecture, devices) = (cluster.device.architecture.clone(), cluster.devices_per_node());
     let whole = package(cluster) == 1;
@@ -208,7 +208,7 @@ fn grouped(facts: &MachineFacts, said: BytesPerSecond, cluster: &mut Cluster, re
     node.bandwidth = said;
     node.links.clear();
     "what --node-bandwidth says; latency as the preset's".clone_into(&mut node.source);
-    let Some(Said { value, place }) = facts.pairs.first().filter(|pairs| pairs.value.counted) else { return };
+    let Some(Sourced { value, place }) = facts.pairs.first().filter(|pairs| pairs.value.counted) else { return };
     let groups = value.groups(devices);
     let size = groups.first().map_or(0, Vec::len) as u32;
     let neighbours = groups.iter().zip(0..).all(|(group, at)| group.iter().copied().eq(at * size..(at + 1) * size));

@@ -1,41 +1,41 @@
-//! How many nodes of each kind a scheduler has: by their names, of which each counts once, however often it is listed.
+//! Counts a scheduler's nodes of each kind by name, each name once, however often it is listed.
 //!
-//! Not for which kind is meant.
+//! Does not decide which kind is meant.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{NodeKind, Said, UNSAID};
+use super::facts::{NodeKind, Sourced, UNKNOWN_COUNT};
 use super::hosts;
 
-/// The most names that are counted, of all lists together.
+/// The most names that are counted, over all lists.
 const MOST_NAMES: usize = 1 << 20;
 
-/// All nodes with as many devices of a type.
+/// All nodes with the same number of devices of a type.
 #[derive(Debug, Default)]
 pub(crate) struct NodeGroup<'a> {
-    /// Type of the devices; empty where the scheduler has none.
+    /// Type of the devices; empty if the scheduler has none.
     pub device: &'a str,
-    /// Devices of a node.
+    /// Devices per node.
     pub devices: u32,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// The partition that has most of them; empty where none is named.
+    /// The partition with most of the nodes; empty if none is named.
     pub partition: &'a str,
-    /// The first line that lists any.
+    /// The first line that lists any of the nodes.
     pub place: &'a str,
-    /// How many lines list them.
+    /// Number of lines that list the nodes.
     pub lines: usize,
-    /// Whether all have names; those that have none are counted by what their lines say.
+    /// True if all nodes have names; those without are counted by their lines.
     pub named: bool,
 }
 
-/// The nodes of each kind, in the order of types and devices.
-pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
-    let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
-    // Where nothing says which nodes have devices, those of one partition are taken to be of one kind: the largest, or the
-    // largest whose name says what it has.
-    let is_said = kinds.iter().any(|kind| kind.value.devices != UNSAID);
-    let partition = |kind: &Said<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
+/// The nodes of each kind, sorted by type and devices.
+pub fn groups(kinds: &[Sourced<NodeKind>]) -> Vec<NodeGroup<'_>> {
+    let mut all: BTreeMap<(&str, u32), Vec<&Sourced<NodeKind>>> = BTreeMap::new();
+    // If nothing tells which nodes have devices, one partition's nodes are taken as one kind: the largest with `gpu` in
+    // its name, else the largest.
+    let is_said = kinds.iter().any(|kind| kind.value.devices != UNKNOWN_COUNT);
+    let partition = |kind: &Sourced<NodeKind>| kind.value.partition.trim_end_matches('*').to_owned();
     let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
     for kind in kinds {
         let size = sizes.entry(partition(kind)).or_default();
@@ -43,8 +43,8 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     }
     let named = |name: &str| name.to_lowercase().contains("gpu");
     let largest = sizes.into_iter().max_by_key(|(name, nodes)| (named(name), *nodes)).map(|(name, _)| name);
-    let counts = |kind: &&Said<NodeKind>| {
-        if is_said { kind.value.devices != UNSAID } else { Some(partition(kind)) == largest }
+    let counts = |kind: &&Sourced<NodeKind>| {
+        if is_said { kind.value.devices != UNKNOWN_COUNT } else { Some(partition(kind)) == largest }
     };
     for kind in kinds.iter().filter(counts) {
         all.entry((&kind.value.device, kind.value.devices)).or_default().push(kind);
@@ -53,7 +53,7 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
     all.into_iter().map(|((device, devices), kinds)| group(device, devices, &kinds, &mut left)).collect()
 }
 
-fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
+fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Sourced<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
     let mut names: HashSet<String> = HashSet::new();
     let mut unnamed: BTreeMap<&str, u32> = BTreeMap::new();
     let mut all: BTreeMap<&str, u32> = BTreeMap::new();
@@ -64,13 +64,13 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
             *left -= listed.len();
             names.extend(listed);
         } else {
-            // Lines of one partition are of different nodes; two partitions may share theirs.
+            // Lines of one partition list different nodes; two partitions may share nodes.
             let sum = unnamed.entry(partition).or_default();
             *sum = sum.saturating_add(*nodes);
         }
     }
     let most = unnamed.values().copied().max().unwrap_or(0);
-    // The default partition, which Slurm marks, before others of its size.
+    // Of partitions with equally many nodes, the default one, which Slurm marks, comes first.
     let partition = all.into_iter().max_by_key(|(name, nodes)| (*nodes, name.ends_with('*')));
     NodeGroup {
         device,
@@ -87,9 +87,9 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
 mod tests {
     use super::*;
 
-    fn said((device, devices, nodes, names, partition): (&str, u32, u32, &str, &str)) -> Said<NodeKind> {
+    fn said((device, devices, nodes, names, partition): (&str, u32, u32, &str, &str)) -> Sourced<NodeKind> {
         let [device, names, partition] = [device, names, partition].map(str::to_owned);
-        Said { value: NodeKind { device, devices, nodes, names, partition }, place: "it:1".to_owned() }
+        Sourced { value: NodeKind { device, devices, nodes, names, partition }, place: "it:1".to_owned() }
     }
 
     fn counts(kinds: &[(&str, u32, u32, &str, &str)]) -> Vec<(String, u32, u32, bool)> {
@@ -116,14 +116,18 @@ mod tests {
     #[test]
     fn without_devices_the_largest_partition_counts() {
         let plain = [
-            ("", UNSAID, 1, "vm", "debug*"),
-            ("", UNSAID, 4, "gpu[001-004]", "gpu"),
-            ("", UNSAID, 60, "gpu[005-064]", "gpu"),
-            ("", UNSAID, 16, "amd[01-16]", "amd"),
+            ("", UNKNOWN_COUNT, 1, "vm", "debug*"),
+            ("", UNKNOWN_COUNT, 4, "gpu[001-004]", "gpu"),
+            ("", UNKNOWN_COUNT, 60, "gpu[005-064]", "gpu"),
+            ("", UNKNOWN_COUNT, 16, "amd[01-16]", "amd"),
         ];
-        assert_eq!(counts(&plain), [(String::new(), UNSAID, 64, true)]);
-        let larger = [plain[2], ("", UNSAID, 400, "cpu[001-400]", "cpu*")];
-        assert_eq!(counts(&larger), [(String::new(), UNSAID, 60, true)], "a partition called gpu has the devices");
+        assert_eq!(counts(&plain), [(String::new(), UNKNOWN_COUNT, 64, true)]);
+        let larger = [plain[2], ("", UNKNOWN_COUNT, 400, "cpu[001-400]", "cpu*")];
+        assert_eq!(
+            counts(&larger),
+            [(String::new(), UNKNOWN_COUNT, 60, true)],
+            "a partition called gpu has the devices"
+        );
         let beside = [plain[3], ("h100", 8, 2, "gpu[1-2]", "gpu")];
         assert_eq!(counts(&beside), [("h100".to_owned(), 8, 2, true)], "a table that counts devices is the better one");
     }

@@ -1,10 +1,10 @@
-//! Ports of a node that are up, with their rates: `ibstat` and `ibv_devinfo -v`.
+//! Reads a node's ports that are up, with their rates: `ibstat` and `ibv_devinfo -v`.
 
 use shardscope_engine::problem::Problem;
 
-use super::facts::{MachineFacts, Said};
+use super::facts::{MachineFacts, Sourced};
 
-/// Adds the ports that lines say; those of `ibv_devinfo` without `-v` have no rate, which is an error.
+/// Adds the ports in lines; `ibv_devinfo` without `-v` prints no rates, which is an error.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
     let (mut up, mut lanes, mut silent) = (true, 1.0, None);
     for (at, line) in lines.iter().enumerate() {
@@ -24,12 +24,12 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
                 }
                 None
             }
-            // `4X (2)`: four lanes, as the second number codes them.
+            // `4X (2)`: four lanes, of which 2 is the code.
             "active_width" => {
                 lanes = first.strip_suffix('X').and_then(|lanes| lanes.parse().ok()).unwrap_or(1.0);
                 None
             }
-            // `50.0 Gbps (64)`, of a lane; `Rate: 400` of ibstat and `rate: 400 Gb/sec` of ibstatus, of the port.
+            // `50.0 Gbps (64)` is per lane; `Rate: 400` of ibstat and `rate: 400 Gb/sec` of ibstatus are per port.
             "active_speed" => first.parse().ok().map(|rate: f64| rate * lanes),
             "Rate" | "rate" => first.parse().ok(),
             _ if key == "port" || key.starts_with("Port ") => {
@@ -41,7 +41,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         let Some(rate) = rate.filter(|rate| *rate > 0.0 && *rate < 1e5) else { continue };
         silent = None;
         if up {
-            facts.rates.push(Said { value: rate, place: place() });
+            facts.rates.push(Sourced { value: rate, place: place() });
         } else {
             facts.ignored.push((place(), "a port that is down"));
         }

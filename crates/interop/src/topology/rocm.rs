@@ -1,16 +1,16 @@
-//! `rocm-smi`, as text and as JSON, and `amd-smi`, which replaces it: devices, their memory, and what joins them.
+//! Reads `rocm-smi`, as text or JSON, and its successor `amd-smi`: devices, their memory, and their links.
 //!
-//! The matrices of text are read with those of `nvidia-smi`, but for `amd-smi`'s, which names devices by their places on the bus.
+//! Text matrices are read with those of `nvidia-smi`, except `amd-smi`'s, which names devices by bus address.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::facts::{JoinedPairs, MachineFacts, Said};
+use super::facts::{JoinedPairs, MachineFacts, Sourced};
 
 const LINKS: &str = "link type between drm devices ";
 
-/// Adds what lines like `GPU[0] : Card series: AMD Instinct MI250X` say, with tabs around the first colon.
+/// Adds facts from lines like `GPU[0] : Card series: AMD Instinct MI250X`, with tabs around the first colon.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let mut devices = BTreeSet::new();
     for (at, line) in lines.iter().enumerate() {
@@ -30,7 +30,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
     bus_pairs(file, lines, facts);
 }
 
-/// The table that `rocm-smi` prints alone: a line for each device, and in some versions its name below.
+/// Reads the table of plain `rocm-smi`: a line per device, in some versions with the name below.
 fn concise(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mut MachineFacts) {
     let Some(at) = lines.iter().position(|line| line.contains("Concise Info")) else { return };
     for (at, line) in lines.iter().enumerate().skip(at) {
@@ -38,12 +38,12 @@ fn concise(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mu
         let number = line.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
         devices.extend(number.filter(|_| line.ends_with('%')));
         if line.starts_with("AMD ") {
-            facts.names.push(Said { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
+            facts.names.push(Sourced { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
         }
     }
 }
 
-/// What `amd-smi list` and `static` print: `GPU: 0`, and under it lines like `MARKET_NAME: AMD Instinct MI300X`.
+/// Reads `amd-smi list` and `static`: `GPU: 0`, then lines like `MARKET_NAME: AMD Instinct MI300X`.
 fn sections(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mut MachineFacts) {
     let mut memory = false;
     for (at, line) in lines.iter().enumerate() {
@@ -51,19 +51,19 @@ fn sections(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &m
         let (value, place) = (value.trim(), format!("{file}:{}", at + 1));
         match key {
             "GPU" => devices.extend(value.parse::<u32>().ok()),
-            "MARKET_NAME" => facts.names.push(Said { value: value.to_owned(), place }),
+            "MARKET_NAME" => facts.names.push(Sourced { value: value.to_owned(), place }),
             "VRAM" => memory = true,
             "SIZE" if memory => {
                 memory = false;
                 let megabytes = value.strip_suffix("MB").and_then(|value| value.trim().parse::<f64>().ok());
-                facts.memory.extend(megabytes.map(|value| Said { value, place }));
+                facts.memory.extend(megabytes.map(|value| Sourced { value, place }));
             }
             _ => {}
         }
     }
 }
 
-/// The matrix of `amd-smi topology` under `LINK TYPE TABLE`: devices by their places on the bus, SELF for a device and itself.
+/// Reads the matrix under `LINK TYPE TABLE` of `amd-smi topology`: devices by bus address, SELF on the diagonal.
 fn bus_pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let Some(at) = lines.iter().position(|line| line.trim_end().ends_with("LINK TYPE TABLE:")) else { return };
     let of_bus = |word: &str| word.split(':').count() == 3 && word.contains('.');
@@ -77,31 +77,31 @@ fn bus_pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
         }
     }
     let place = format!("{file}:{}", at + 1);
-    facts.devices.push(Said { value: head.len() as u32, place: place.clone() });
+    facts.devices.push(Sourced { value: head.len() as u32, place: place.clone() });
     push(found, place, facts);
 }
 
 fn counted(devices: &BTreeSet<u32>, file: &str, facts: &mut MachineFacts) {
     if !devices.is_empty() {
-        facts.devices.push(Said { value: devices.len() as u32, place: file.to_owned() });
+        facts.devices.push(Sourced { value: devices.len() as u32, place: file.to_owned() });
     }
 }
 
-/// What is said of one device: older versions write `Card series`, later ones `Card Series`.
+/// Adds a fact about one device: older versions write `Card series`, later ones `Card Series`.
 fn device(key: &str, value: &str, place: &str, facts: &mut MachineFacts) {
     let (value, place) = (value.trim(), place.to_owned());
     match key.trim().to_lowercase().as_str() {
-        // Some print the number of the product here.
-        "card series" if !value.starts_with("0x") => facts.names.push(Said { value: value.to_owned(), place }),
+        // Some versions print the product's number here.
+        "card series" if !value.starts_with("0x") => facts.names.push(Sourced { value: value.to_owned(), place }),
         "vram total memory (b)" => {
             let bytes = value.parse::<f64>().ok().filter(|bytes| *bytes > 0.0 && *bytes < 1e15);
-            facts.memory.extend(bytes.map(|bytes| Said { value: bytes / f64::from(1 << 20), place }));
+            facts.memory.extend(bytes.map(|bytes| Sourced { value: bytes / f64::from(1 << 20), place }));
         }
         _ => {}
     }
 }
 
-/// The matrix under `Link Type between two GPUs`: XGMI or PCIE for each pair, 0 for a device and itself.
+/// Reads the matrix under `Link Type between two GPUs`: XGMI or PCIE for each pair, 0 on the diagonal.
 fn pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let Some(at) = lines.iter().position(|line| line.contains("Link Type between two GPUs")) else { return };
     let rows = lines[at + 1..].iter().skip_while(|line| !line.trim_start().starts_with("GPU")).skip(1);
@@ -117,11 +117,11 @@ fn pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
 
 fn push(pairs: JoinedPairs, place: String, facts: &mut MachineFacts) {
     if pairs.pcie > 0 || !pairs.direct.is_empty() {
-        facts.pairs.push(Said { value: pairs, place });
+        facts.pairs.push(Sourced { value: pairs, place });
     }
 }
 
-/// Adds what JSON says: `card0` and so on, and `system`, which has the pairs of devices. Whether it is of `rocm-smi`.
+/// Adds facts from JSON: `card0` and so on, and `system`, which has the pairs of devices; true if it is of `rocm-smi`.
 pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
     let before = facts.size();
     let mut devices = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Slurm's nodes: `sinfo` with `%G`, `scontrol show node`, and what both print as JSON.
+//! Reads Slurm's nodes: `sinfo` with `%G`, `scontrol show node`, and the JSON of both.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use shardscope_engine::problem::Problem;
 use shardscope_engine::units::Seconds;
 
-use super::facts::{MachineFacts, NodeKind, Said, UNSAID};
+use super::facts::{MachineFacts, NodeKind, Sourced, UNKNOWN_COUNT};
 use super::hosts;
 
-/// The most nodes that a cell of names is compared with.
+/// The most nodes to which a cell of names may expand.
 const MOST_OF_A_LINE: usize = 1 << 16;
 
-/// The most devices of a node.
+/// The most devices per node.
 const MOST_DEVICES: u32 = 1024;
 
-/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type; two types of one node are two resources. What has
-/// indices, `gpu:a100:2(IDX:0-1)`, is what jobs use of it.
+/// `gpu:h100:8(S:0-1),ssd:1` is eight h100, `gpu:4` four without a type; two types on one node are two resources. An
+/// entry with indices, `gpu:a100:2(IDX:0-1)`, is what jobs use.
 fn resources(text: &str) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
     for gpu in text.split(',').map(str::trim).filter(|one| one.starts_with("gpu:") && !one.contains("(IDX")) {
@@ -31,26 +31,26 @@ fn resources(text: &str) -> BTreeMap<String, u32> {
     all
 }
 
-/// Adds nodes of a kind; `gres` may have no devices.
+/// Adds nodes of one kind; `gres` may list no devices.
 fn push(gres: &str, row: &NodeRow<'_>, place: &str, facts: &mut MachineFacts) {
     for (device, devices) in resources(gres) {
         let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
         let value = NodeKind { device, devices, nodes: row.nodes, names, partition };
-        facts.kinds.push(Said { value, place: place.to_owned() });
+        facts.kinds.push(Sourced { value, place: place.to_owned() });
     }
 }
 
-/// Nodes that one line tells of.
+/// Nodes on one line.
 #[derive(Debug, Clone, Copy)]
 struct NodeRow<'a> {
     nodes: u32,
-    /// Their names; empty where they have none.
+    /// The nodes' names; empty if they have none.
     names: &'a str,
-    /// The partition; empty where none is named.
+    /// The partition; empty if none is named.
     partition: &'a str,
 }
 
-/// Adds what the lines of `sinfo` or `scontrol` say.
+/// Adds facts from lines of `sinfo` or `scontrol`.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
     let (mut node, mut queue, mut columns) = ("", "", None);
     for (at, line) in lines.iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         } else if let Some((_, rest)) = line.split_once("PartitionName=") {
             queue = rest.split_whitespace().next().unwrap_or_default();
         }
-        // A line for each node or partition (`scontrol -o`), or several.
+        // One line per node or partition (`scontrol -o`), or several.
         for (name, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
             match name {
                 "Gres" => push(value, &NodeRow { nodes: 1, names: node, partition: "" }, &place, facts),
@@ -73,7 +73,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         if cells.len() < 2 {
             continue;
         }
-        // A table that sinfo prints unasked has no column of devices.
+        // `sinfo` without options prints no column of devices.
         if cells.contains(&"GRES") || cells.contains(&"NODELIST") && cells.contains(&"PARTITION") {
             columns = Some(SinfoColumns::named(&cells));
         } else if let Some(gres) = gres(&cells, columns.as_ref()) {
@@ -90,27 +90,27 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         } else if let Some(columns) = columns.as_ref().filter(|columns| columns.lacks_devices(&cells)) {
             let row = columns.row(&cells, &place)?;
             let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
-            let value = NodeKind { device: String::new(), devices: UNSAID, nodes: row.nodes, names, partition };
-            facts.kinds.push(Said { value, place: place.clone() });
+            let value = NodeKind { device: String::new(), devices: UNKNOWN_COUNT, nodes: row.nodes, names, partition };
+            facts.kinds.push(Sourced { value, place: place.clone() });
             facts.limit(row.partition, &place, columns.longest(&cells), columns.most_nodes(&cells));
         }
     }
     Ok(())
 }
 
-/// What stands between bars, or else between blanks, as `sinfo` prints columns of a width.
+/// Cells between bars, or else between blanks, as in `sinfo`'s columns of fixed width.
 fn cells(line: &str) -> Vec<&str> {
     if line.contains('|') { line.split('|').map(str::trim).collect() } else { line.split_whitespace().collect() }
 }
 
-/// The cell of the devices: under its header, or else the first that has any.
+/// The cell with devices: under its header, or else the first that has any.
 fn gres(cells: &[&str], columns: Option<&SinfoColumns>) -> Option<usize> {
     let has = |at: usize| cells.get(at).is_some_and(|cell| !resources(cell).is_empty());
     let named = columns.and_then(|columns| columns.gres).filter(|at| has(*at));
     named.or_else(|| (0..cells.len()).find(|at| columns.is_none_or(|columns| columns.used != Some(*at)) && has(*at)))
 }
 
-/// Whether a resource has lost the number at its end.
+/// True if a resource has lost its final number.
 fn is_cut(cell: &str) -> bool {
     let number = cell.split('(').next().and_then(|cell| cell.rsplit(':').next());
     cell.starts_with("gpu:") && number.is_none_or(|number| number.parse::<u32>().is_err())
@@ -122,17 +122,17 @@ fn cut(place: &str) -> Problem {
     Problem::new(place, "a cell is cut to the width of its column", fix)
 }
 
-/// Where a table of `sinfo` has what, by its header.
+/// Positions of columns in a table of `sinfo`, from its header.
 struct SinfoColumns {
     nodes: Option<usize>,
     names: Option<usize>,
     partition: Option<usize>,
     gres: Option<usize>,
-    /// What jobs use.
+    /// Resources that jobs use.
     used: Option<usize>,
     time: Option<usize>,
     size: Option<usize>,
-    /// Cells of the header.
+    /// Number of cells in the header.
     width: usize,
 }
 
@@ -151,9 +151,9 @@ impl SinfoColumns {
         }
     }
 
-    /// Nodes of a line: of those allocated, idle, other and total the last counts, and lines of `sinfo -N` are of one each.
+    /// Nodes on a line: of allocated, idle, other and total, the total counts; each line of `sinfo -N` is one node.
     fn row<'a>(&self, cells: &[&'a str], place: &str) -> Result<NodeRow<'a>, Problem> {
-        // Cells that fill their columns run into one another.
+        // Cells as wide as their columns run together.
         if cells.len() < self.width {
             return Err(cut(place));
         }
@@ -162,7 +162,7 @@ impl SinfoColumns {
         Ok(NodeRow { nodes: nodes.parse().unwrap_or(1), names: cell(self.names), partition: cell(self.partition) })
     }
 
-    /// Whether a line lists nodes of which the table does not say what devices they have.
+    /// True if a line lists nodes and the table has no column of devices.
     fn lacks_devices(&self, cells: &[&str]) -> bool {
         let count = self.nodes.and_then(|at| cells.get(at)).and_then(|cell| cell.rsplit('/').next());
         let is_row = cells.len() >= self.width && count.is_some_and(|count| count.parse::<u32>().is_ok());
@@ -179,17 +179,17 @@ impl SinfoColumns {
     }
 }
 
-/// Nodes of a line without a header, whose cells tell: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`, `gpu01 idle 0/8/0/8 gpu:8`.
+/// Nodes on a line without header, by its cells: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`, `gpu01 idle 0/8/0/8 gpu:8`.
 fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<NodeRow<'a>, Problem> {
     let listed = |at: usize| hosts::expanded(cells[at], MOST_OF_A_LINE).map(|names| names.len() as u32);
     let is_name =
         |at: &usize| *at != gres && cells[*at].ends_with(|c: char| c.is_ascii_digit()) && listed(*at).is_some();
     let list = (0..cells.len()).find(|at| *at != gres && cells[*at].ends_with(']') && listed(*at).is_some());
     let counts: Vec<u32> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
-    // Processors that are allocated, idle, other and all of a node: what else is a number is its memory.
+    // With a cell of processors (allocated, idle, other, total), the other number is the node's memory.
     let only_count = counts.first().filter(|_| counts.len() == 1 && !cells.iter().any(|cell| cell.contains('/')));
     let first_is_name = is_name(&0);
-    // A partition stands first, and may be called h100; a feature may look like a name too.
+    // The partition comes first, and may be called h100; a feature may look like a name too.
     let single = || (1..cells.len()).rev().find(is_name).filter(|_| counts.is_empty() || counts.contains(&1));
     let first = || first_is_name.then_some(0).filter(|_| only_count.is_none_or(|count| *count == 1));
     let names = list.or_else(single).or_else(first);
@@ -208,7 +208,7 @@ fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<NodeRow<'a
     }
 }
 
-/// `1-00:00:00`, `12:00:00`, `30:00` or `45` minutes; none where there is no bound.
+/// `1-00:00:00`, `12:00:00`, `30:00` or `45` minutes; `None` if there is no limit.
 fn time(text: &str) -> Option<Seconds> {
     let (days, rest) = text.split_once('-').map_or((0_u64, text), |(days, rest)| (days.parse().unwrap_or(0), rest));
     let parts: Vec<u64> = rest.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
@@ -226,7 +226,7 @@ fn time(text: &str) -> Option<Seconds> {
     (whole > 0).then(|| Seconds::new(whole as f64))
 }
 
-/// Adds what JSON says: `nodes` of `sinfo` to 22.05 and of `scontrol`, `sinfo` of later ones. Whether it is of Slurm.
+/// Adds facts from JSON: `nodes` of `scontrol` and of `sinfo` up to 22.05, `sinfo` of later ones; true if it is Slurm's.
 pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
     let text = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(nodes) = whole.get("nodes").and_then(Value::as_array) {
@@ -242,13 +242,13 @@ pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> 
         let names = entry.pointer("/nodes/nodes").and_then(Value::as_array);
         let names: Vec<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
         let count = entry.pointer("/nodes/total").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
-        // A string in some versions, the total of an object in others.
+        // A string in some versions, an object with a total in others.
         let gres = text(entry, "/gres/total") + &text(entry, "/gres");
         let (names, partition) = (names.join(","), text(entry, "/partition/name"));
         let row = NodeRow { nodes: count.unwrap_or(1), names: &names, partition: &partition };
         let place = format!("{file}, sinfo[{at}]");
         push(&gres, &row, &place, facts);
-        // A number of minutes or of nodes, which is an object with `set` in later versions.
+        // A number of minutes or nodes; in later versions an object with `set`.
         let limit = |name: &str| {
             let limit = entry.pointer(&format!("/partition/maximums/{name}"))?;
             let of = limit.get("number").filter(|_| limit.get("set") == Some(&Value::Bool(true))).unwrap_or(limit);

@@ -1,12 +1,12 @@
-//! XML: the topology that NCCL and RCCL read, and `nvidia-smi -q -x`.
+//! Reads XML: the topology files of NCCL and RCCL, and `nvidia-smi -q -x`.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use shardscope_engine::problem::Problem;
 
-use super::facts::{DirectLinks, MachineFacts, Said};
+use super::facts::{DirectLinks, MachineFacts, Sourced};
 
-/// Devices by the number of their PCI function (`pci.ids`, NVIDIA, 2025), as the driver names them.
+/// Device names as the driver gives them, by PCI device id (`pci.ids`, NVIDIA, 2025).
 const DEVICES: [(&str, &str); 16] = [
     ("0x1db5", "Tesla V100-SXM2-32GB"),
     ("0x1db6", "Tesla V100-PCIE-32GB"),
@@ -26,13 +26,13 @@ const DEVICES: [(&str, &str); 16] = [
     ("0x26b9", "NVIDIA L40S"),
 ];
 
-/// The most elements of a file: a node has some hundreds.
+/// The most elements in a file: a node has a few hundred.
 const MOST_ELEMENTS: u32 = 100_000;
 
-/// How deep elements lie in each other at most: some ten in a real file. What parses them calls itself for each.
+/// The deepest nesting of elements: about ten in a real file. The parser recurses once per level.
 const MOST_DEPTH: u32 = 100;
 
-/// Adds what an XML file says.
+/// Adds the facts in an XML file.
 pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     bounded(file, text)?;
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_ELEMENTS };
@@ -52,11 +52,11 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
     }
 }
 
-/// The most attributes of an element: some ten in a real file. What parses them compares each with all before it.
+/// The most attributes of an element: about ten in a real file. The parser compares each with all before it.
 const MOST_ATTRIBUTES: usize = 100;
 
-/// Refuses a text whose elements lie too deep or have too many attributes, before it is parsed. Declarations could hide elements, and no tool writes
-/// any.
+/// Refuses a text with elements too deep or with too many attributes, before parsing. Also refuses declarations, which
+/// could hide elements and which no tool writes.
 fn bounded(file: &str, text: &str) -> Result<(), Problem> {
     let refused = |what: &str| Err(Problem::new(file, what, "give the file as the tool wrote it"));
     let (mut rest, mut depth) = (text, 0_u32);
@@ -75,11 +75,11 @@ fn bounded(file: &str, text: &str) -> Result<(), Problem> {
             _ if tag.ends_with('/') => {}
             _ => depth += 1,
         }
-        // Whoever parses it copies the names of spaces from element to element. No tool writes any.
+        // The parser copies namespaces from element to element; no tool writes any.
         if tag.contains("xmlns") {
             return refused("it declares a space of names");
         }
-        // In the quotes of an attribute too: none has so many.
+        // Counts `=` inside quoted values too: no element has this many.
         if tag.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
             return refused(&format!("an element has more than {MOST_ATTRIBUTES} attributes"));
         }
@@ -91,7 +91,7 @@ fn bounded(file: &str, text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What stands in a tag, and what comes after it: a `>` in the quotes of an attribute does not end it.
+/// The inside of a tag, and the text after it; a `>` in a quoted attribute does not end the tag.
 fn tag(text: &str) -> (&str, &str) {
     let mut quote = None;
     let end = text.find(|c| match (quote, c) {
@@ -108,9 +108,9 @@ fn tag(text: &str) -> (&str, &str) {
     end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
 }
 
-fn found_at<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
+fn found_at<T>(file: &str, node: Node<'_, '_>, value: T) -> Sourced<T> {
     let line = node.document().text_pos_at(node.range().start).row;
-    Said { value, place: format!("{file}:{line}") }
+    Sourced { value, place: format!("{file}:{line}") }
 }
 
 fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<(), Problem> {
@@ -137,19 +137,19 @@ fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<()
     Ok(())
 }
 
-/// Devices are `<gpu>` or of a display's class, ports `<net>` with a rate or of a network's class.
+/// Devices are `<gpu>` or of PCI's display class; ports are `<net>` with a rate, or of PCI's network class.
 fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
     let all = || root.descendants();
     let class =
         |node: &Node<'_, '_>, wanted: &str| node.attribute("class").is_some_and(|class| class.starts_with(wanted));
     let named = |name: &'static str| all().filter(move |node| node.tag_name().name() == name);
-    // A dumped file has an element for each device; those of clouds have its PCI class alone.
+    // A dumped file has an element for each device; cloud vendors' files have only its PCI class.
     let devices = named("gpu").count().max(named("pci").filter(|node| class(node, "0x0302")).count());
     for node in named("pci").filter(|node| class(node, "0x0302")) {
         let name = DEVICES.iter().find(|(number, _)| node.attribute("device") == Some(number));
         facts.names.extend(name.map(|(_, name)| found_at(file, node, (*name).to_owned())));
     }
-    // Through a switch, or to each of the others: together they are what the device has.
+    // Links to a switch, or to each other device: their sum is what the device has.
     let links = named("gpu").map(|node| {
         let links = node.children().filter(|link| link.tag_name().name() == "nvlink");
         let counts = links.filter_map(|link| link.attribute("count")?.parse::<u32>().ok());
@@ -160,8 +160,8 @@ fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
     facts.devices.push(found_at(file, root, devices as u32));
     let rates = named("net")
         .filter_map(|node| Some(found_at(file, node, node.attribute("speed")?.parse::<f64>().ok()? / 1000.0)));
-    // 1 Gb/s is the port that a node is managed by.
-    let fast: Vec<Said<f64>> = rates.filter(|rate| rate.value > 10.0).collect();
+    // A 1 Gb/s port is the node's management port.
+    let fast: Vec<Sourced<f64>> = rates.filter(|rate| rate.value > 10.0).collect();
     let ports = pci.max(fast.len());
     if ports > 0 {
         facts.ports.push(found_at(file, root, ports as u32));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use shardscope_engine::units::Seconds;
 
-/// Whole picoseconds, as the simulator counts: what follows something begins where that ends.
+/// Whole picoseconds, as in the simulator, so that an event begins exactly where the one before it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Picoseconds(pub u64);
 
@@ -31,7 +31,7 @@ impl Sub for Picoseconds {
     }
 }
 
-/// An event as it stands in the file, with what puts it in order.
+/// An event as text in the file, with its sort key.
 #[derive(Debug)]
 pub(super) struct TraceEvent {
     pub at: u64,

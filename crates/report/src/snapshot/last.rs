@@ -33,7 +33,7 @@ pub struct SessionFile {
 
 /// State that the next session begins with, if it is given nothing else.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftOff {
+pub struct SessionState {
     /// The view shown, by its word.
     pub view: &'static str,
     /// The scenario in hand, and after it what is pinned, each with its name.
@@ -42,7 +42,7 @@ pub struct LeftOff {
     pub has_changed: bool,
 }
 
-impl LeftOff {
+impl SessionState {
     /// The text of the file.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         Set::unevaluated(self.view, &self.scenarios).to_toml()
@@ -103,7 +103,7 @@ impl SessionFile {
 
     /// Writes what a session ends with, whole or not at all. Says whether it was written: a session that changed nothing
     /// replaces nothing but what it went on from.
-    pub fn keep(&self, left: &LeftOff) -> io::Result<bool> {
+    pub fn keep(&self, left: &SessionState) -> io::Result<bool> {
         if !left.has_changed && self.path.exists() && !self.is_what_it_began_with(&self.path) {
             return Ok(false);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, press};
-use shardscope_report::snapshot::{LeftOff, SessionFile};
+use shardscope_report::snapshot::{SessionFile, SessionState};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -22,13 +22,13 @@ fn errands_are_run_in_order_and_none_is_dropped() {
     }
     let (files, queue) = start();
     for path in paths.iter().chain([&paths[0]]) {
-        files.run(Errand::Delete(path.clone()));
+        files.run(FileJob::Delete(path.clone()));
     }
     for path in &paths {
-        let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+        let JobReport::Sourced(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
         assert_eq!(said, format!("deleted {}", path.display()));
     }
-    let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    let JobReport::Sourced(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
     assert!(said.starts_with("cannot delete "), "{said}");
 }
 
@@ -38,7 +38,7 @@ fn what_is_to_be_written_is_written_before_the_end() {
     let path = directory.path().join("one.toml");
     std::fs::write(&path, "").unwrap();
     let (files, _queue) = start();
-    files.run(Errand::Delete(path.clone()));
+    files.run(FileJob::Delete(path.clone()));
     files.unwritten().close();
     assert_eq!(files.unwritten().wait(PATIENCE), Vec::<String>::new());
     assert!(!path.exists());
@@ -51,7 +51,7 @@ fn what_is_not_written_in_time_is_named_and_lists_hold_nothing_up() {
     let unwritten = Unwritten::default();
     unwritten.put(None);
     assert_eq!(unwritten.wait(PATIENCE), Vec::<String>::new(), "a list");
-    unwritten.put(Errand::SaveSet("pair".to_owned(), Vec::new()).writes());
+    unwritten.put(FileJob::SaveSet("pair".to_owned(), Vec::new()).writes());
     assert_eq!(unwritten.wait(Duration::ZERO), ["the set pair"]);
     unwritten.done();
     unwritten.done();
@@ -62,7 +62,7 @@ fn what_is_not_written_in_time_is_named_and_lists_hold_nothing_up() {
     let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml().unwrap();
     snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
     let remembered = directory.path().join("folders.txt");
-    let listed = |unwritten: &Unwritten| match Errand::List.run(Some(&remembered), unwritten) {
+    let listed = |unwritten: &Unwritten| match FileJob::List.run(Some(&remembered), unwritten) {
         JobReport::Listed(listed) => listed.iter().filter(|one| one.path.starts_with(directory.path())).count(),
         other => panic!("{other:?}"),
     };
@@ -87,7 +87,7 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     };
     let JobReport::Opened(opened, _) = end(1) else { panic!("not opened") };
     assert_eq!(opened.scenario, answer.scenario);
-    let JobReport::Said(said) = end(2) else { panic!("no word") };
+    let JobReport::Sourced(said) = end(2) else { panic!("no word") };
     assert!(said.contains("none.toml: No such file"), "{said}");
 }
 
@@ -128,7 +128,7 @@ fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
     assert!(app.notice.as_ref().unwrap().contains("still reading /tmp/one.json"), "{:?}", app.notice);
     assert_eq!(press(&mut app, "<esc>"), [Command::StopTransfer]);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
-    let late = || Box::new(JobReport::Said("cannot be".to_owned()));
+    let late = || Box::new(JobReport::Sourced("cannot be".to_owned()));
     assert_eq!(app.receive(JobReport::Transferred { number: 1, report: late() }), []);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
     assert!(matches!(app.paste("/tmp/two.json")[..], [Command::Transfer { number: 2, .. }]));
@@ -145,7 +145,7 @@ fn who_leaves_at_once_keeps_what_was_changed_last() {
         app.scenario.plan.prefetch = prefetch;
         app.scenario.plan.tensor = tensor;
         let mut file = SessionFile::at(directory.path().join("last.toml"));
-        file.keep(&LeftOff { has_changed: true, ..app.left_off().unwrap() }).unwrap();
+        file.keep(&SessionState { has_changed: true, ..app.left_off().unwrap() }).unwrap();
         let opened = file.resume(&app.library).unwrap().unwrap().opened;
         (opened.scenario.plan.prefetch, opened.scenario.plan.tensor)
     };

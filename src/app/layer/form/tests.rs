@@ -12,7 +12,7 @@ use shardscope_library::folders::with_folders;
 
 use super::*;
 use crate::app::action::JobReport;
-use crate::app::jobs::files::Errand;
+use crate::app::jobs::files::FileJob;
 use crate::app::jobs::unwritten::Unwritten;
 use crate::app::tests::{explorer, press, to_field};
 
@@ -37,7 +37,7 @@ fn enter(app: &mut App, label: &str, value: &str) {
     press(app, &format!("{}<ret>{value}<ret>", "j".repeat(at)));
 }
 
-fn receive(app: &mut App, errand: Errand) {
+fn receive(app: &mut App, errand: FileJob) {
     let commands = app.receive(errand.run(None, &Unwritten::default()));
     crate::app::tests::obey(app, commands);
 }
@@ -46,13 +46,13 @@ fn receive(app: &mut App, errand: Errand) {
 fn save(app: &mut App) {
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not saved: {:?}, {commands:?}", app.notice) };
-    let errand = Errand::SavePreset(saving.clone(), Arc::clone(&app.library));
+    let errand = FileJob::SavePreset(saving.clone(), Arc::clone(&app.library));
     receive(app, errand);
 }
 
 fn reload(app: &mut App) {
     assert_eq!(app.update(Action::Reload), [Command::Reload]);
-    let errand = Errand::Reload(Arc::clone(&app.library));
+    let errand = FileJob::Reload(Arc::clone(&app.library));
     receive(app, errand);
 }
 
@@ -162,8 +162,8 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     enter(&mut app, "device.memory", "96");
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
-    let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None, &Unwritten::default());
-    assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
+    let report = FileJob::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None, &Unwritten::default());
+    assert!(matches!(&report, JobReport::Sourced(why) if why.contains("no home")), "{report:?}");
     app.receive(report);
     assert!(form(&app).is_changed());
 }

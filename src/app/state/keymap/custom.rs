@@ -106,7 +106,7 @@ impl Keymap {
                 // What hides something in the table itself may go on doing so.
                 let hides = |key| was.keys.contains(key) && other_was.keys.contains(key);
                 let shared = one.keys.iter().find(|key| other.keys.contains(key) && !hides(key));
-                let meets = one.action != other.action && meet(place.place, line.place);
+                let meets = one.action != other.action && overlap(place.place, line.place);
                 let Some(key) = shared.filter(|_| !told && meets) else { continue };
                 let place = place_name(line.place);
                 let must = format!("{} already means '{}' ({place})", names::name(*key), line.help);
@@ -123,7 +123,7 @@ fn bindings(lines: &[KeyLine]) -> impl Iterator<Item = (&KeyLine, &Binding)> {
 }
 
 /// Whether two bindings work at the same time.
-fn meet(one: KeyPlace, other: KeyPlace) -> bool {
+fn overlap(one: KeyPlace, other: KeyPlace) -> bool {
     let below = one.is_under_layers() && other.is_under_layers();
     one == other || below && (one == KeyPlace::Panels || other == KeyPlace::Panels)
 }

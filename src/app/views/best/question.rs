@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::app::action::{Action, Facet};
 use crate::app::answers::recipe::recipe_plan;
-use crate::app::answers::work::{Desk, Teller, ViewJob};
+use crate::app::answers::work::{JobContext, Teller, ViewJob};
 use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
@@ -256,7 +256,7 @@ impl PlanQuestion {
 /// proven, then of what a vendor's recipe would come to, and last of all that was found. Where nothing fits, plans that
 /// offload are searched too.
 impl ViewJob for PlanSearch {
-    fn work(&self, desk: &Desk) {
+    fn work(&self, desk: &JobContext) {
         let (mut teller, mut is_empty) = (Teller::new(desk), true);
         let mut tell = |so_far: &PlanSearchAnswer| {
             let first = mem::replace(&mut is_empty, so_far.plans.is_empty()) && !so_far.plans.is_empty();

@@ -1,7 +1,7 @@
 //! What is asked, the live table, its order, taking, pinning and ranges.
 
 use crate::app::action::{Action, Command, JobReport};
-use crate::app::answers::work::{Desk, Found, SoFar, ViewJob};
+use crate::app::answers::work::{Found, JobContext, SoFar, ViewJob};
 use crate::app::tests::{H100, explorer_on, press, question};
 use crate::app::{App, Panel};
 use shardscope_engine::plan::{Recompute, Size};
@@ -199,7 +199,7 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
         (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
-    let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    let desk = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
     search.work(&desk);
     let mut told = told.into_inner().expect("a lock");
     let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");
@@ -235,7 +235,7 @@ fn what_a_vendor_s_recipe_comes_to_stands_beside_the_plans() {
         (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
-    let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    let desk = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
     search.work(&desk);
     let mut told = told.into_inner().expect("a lock");
     let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");

@@ -159,15 +159,15 @@ impl<'a> PaperModel<'a> {
     /// The best plan that the simulator agrees to fit.
     fn fitting(mut self, batch: usize, ways: &[usize], judge: &Judge<'_>) -> Option<JudgedPlan> {
         for _ in 0..TRIES {
-            let led = self.best(ways, judge.objective)?;
-            let one = judge.judge(self.space, batch, led.candidate)?;
+            let best = self.best(ways, judge.objective)?;
+            let one = judge.judge(self.space, batch, best.candidate)?;
             if one.summary.fits {
-                return Some(JudgedPlan { paper_s: Some(led.seconds), ..one });
+                return Some(JudgedPlan { paper_s: Some(best.seconds), ..one });
             }
             // The model left out what the simulator found beyond the limit: take it from the room and try again. A byte
             // less each time makes sure that the room shrinks.
             let beyond = one.summary.memory.peak - one.summary.memory.capacity;
-            self.room = self.room.min(led.memory)
+            self.room = self.room.min(best.memory)
                 - beyond.get() / (1.0 + self.scenario.calibration.allocator.fragmentation)
                 - 1.0;
         }

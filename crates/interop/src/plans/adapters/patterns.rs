@@ -1,17 +1,17 @@
-//! Patterns of modules' names, for which PEFT takes a text: those that fit the same matrices of all layers. Not for what the
-//! names mean.
+//! Regular expressions for module names, which PEFT takes a string for: those that match the same matrices in all
+//! layers. Does not interpret the names.
 
-/// The most names that a pattern is written out to: several times what any real one has.
+/// The most names that a pattern may expand to: several times more than any real one has.
 const MOST: usize = 4096;
 
-/// Any characters at one place.
+/// Stands for any characters.
 const ANY: char = '#';
 
-/// Parts of a layer around its matrices.
+/// Parts of a layer that hold its matrices.
 pub(super) const PARTS: [&str; 7] =
     ["self_attn", "cross_attn", "self_attention", "attention", "attn", "mlp", "feed_forward"];
 
-/// What stands around a layer's parts in a module's name.
+/// Parts of a module's path around a layer's parts.
 const AROUND: [&str; 9] = [
     "base_model",
     "model",
@@ -24,7 +24,7 @@ const AROUND: [&str; 9] = [
     "_checkpoint_wrapped_module",
 ];
 
-/// The matrices that a pattern fits, in whatever layer; `None` where it fits some layers alone, or is more than alternatives.
+/// The matrices that a pattern matches, in all layers; `None` if it matches only some layers or is more than alternatives.
 pub(super) fn modules(pattern: &str) -> Option<Vec<String>> {
     let signs: Vec<char> = pattern.trim().trim_start_matches('^').trim_end_matches('$').chars().collect();
     let (all, end) = alternatives(&signs, 0)?;
@@ -34,7 +34,7 @@ pub(super) fn modules(pattern: &str) -> Option<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for name in all {
         let (around, last) = name.rsplit_once('.').unwrap_or(("", &name));
-        // Whatever stands before a matrix's name, also without a point between.
+        // A wildcard may precede a matrix's name, even without a dot between.
         let last = match last.trim_start_matches(ANY) {
             cut if cut.starts_with('_') => last,
             whole => whole,
@@ -51,7 +51,7 @@ pub(super) fn modules(pattern: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// What alternatives between bars fit, from a sign on up to a bracket that closes them, and where that is.
+/// Expands alternatives between bars, up to the closing bracket; returns the names and the end.
 fn alternatives(signs: &[char], mut at: usize) -> Option<(Vec<String>, usize)> {
     let mut all = Vec::new();
     loop {
@@ -64,7 +64,7 @@ fn alternatives(signs: &[char], mut at: usize) -> Option<(Vec<String>, usize)> {
     }
 }
 
-/// What signs one behind the other fit, up to a bar or a bracket.
+/// Expands items in sequence, up to a bar or a bracket.
 fn sequence(signs: &[char], mut at: usize) -> Option<(Vec<String>, usize)> {
     let mut all = vec![String::new()];
     while let Some(sign) = signs.get(at).filter(|sign| !['|', ')'].contains(sign)) {
@@ -86,7 +86,7 @@ fn sequence(signs: &[char], mut at: usize) -> Option<(Vec<String>, usize)> {
     Some((all, at))
 }
 
-/// What one sign, class or bracket fits, and where the next one stands.
+/// Expands one character, class or group; returns the names and the end.
 fn item(signs: &[char], at: usize, sign: char) -> Option<(Vec<String>, usize)> {
     let rest: String = signs[at..].iter().take(8).collect();
     let any = [".*", r"[\d]+", r"\d+", "[0-9]+"].into_iter().find(|any| rest.starts_with(any));

@@ -1,9 +1,9 @@
-//! What DeepSpeed has on the host and on its drives, in both directions.
+//! DeepSpeed's offload to the host and to drives, in both directions.
 
 use shardscope_engine::plan::Offload;
 use shardscope_engine::scenario::Field;
 
-use super::super::asked::AskedPlan;
+use super::super::asked::PlanQuery;
 use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
 use super::super::settings::{Setting, ToolSettings};
@@ -11,8 +11,8 @@ use super::super::table::{self, Codec, OFF, ToolKey, nothing, number, only};
 use super::super::writer::{Line, PlanWriter};
 use super::{DRIVES, stage};
 
-/// What is on the host or on its drives: weights can go there by stage 3 alone, as can state to the drives, and the
-/// optimizer's state to the host by any stage that shards it.
+/// Offload to the host or its drives. Only stage 3 offloads weights, or any state to drives; every stage that shards
+/// the optimizer's state can offload it to the host.
 pub(super) const OFFLOAD: Codec =
     Codec::new(&[Field::Offload, Field::OffloadRatio, Field::HostPinned], read_offload, write_offload).losing(&[
         Deviation::instead_of(
@@ -33,7 +33,7 @@ pub(super) const OFFLOAD: Codec =
         }),
     ]);
 
-/// What stands beside the device to which the optimizer is offloaded.
+/// Keys beside the device of the optimizer's offload.
 const OPTIMIZER_OFFLOAD: &[ToolKey] = &[
     number("ratio", Field::OffloadRatio),
     only("super_offload", OFF, "a plan updates on the host after the backward pass"),
@@ -43,7 +43,7 @@ const OPTIMIZER_OFFLOAD: &[ToolKey] = &[
     nothing("*", "the stack says how host copies run"),
 ];
 
-/// What stands beside the device to which weights are offloaded.
+/// Keys beside the device of the weights' offload.
 const WEIGHTS_OFFLOAD: &[ToolKey] = &[
     nothing("ratio", "it divides the optimizer alone"),
     nothing("nvme_path", DRIVES),
@@ -138,11 +138,11 @@ fn write_offload(writer: &mut PlanWriter) -> Vec<Line> {
 
 const CHECKPOINTS: &str = "activation_checkpointing.cpu_checkpointing";
 
-/// The place of the drives in DeepSpeed's own examples (docs/_pages/config-json.md).
+/// The drives' path in DeepSpeed's own examples (docs/_pages/config-json.md).
 const NVME_PATH: &str = "/local_nvme";
 
-/// What its stage can have on the host of what a plan has there.
-fn offloaded(asked: &AskedPlan<'_>) -> Offload {
+/// The part of a plan's offload that its stage supports.
+fn offloaded(asked: &PlanQuery<'_>) -> Offload {
     let wanted = asked.plan().offload;
     match stage(asked) {
         0 if wanted.checkpoints() => Offload::Checkpoints,
@@ -152,7 +152,7 @@ fn offloaded(asked: &AskedPlan<'_>) -> Offload {
     }
 }
 
-/// Whether what is offloaded is page-locked; by an older name for all of it.
+/// Key that page-locks one offload; `ALL_PINNED` is an older key for all.
 const PINNED: &str = "pin_memory";
 
 const ALL_PINNED: &str = "zero_optimization.cpu_offload_use_pin_memory";

@@ -1,6 +1,6 @@
-//! Which layers look back how far, and which matrices have biases, as Megatron-LM's arguments say them in both directions.
+//! Sliding windows and biases in Megatron-LM's arguments, in both directions.
 //!
-//! Not for sizes of heads, which are in [`super::shape`].
+//! Sizes of heads are in [`super::shape`].
 
 use shardscope_engine::model::{AttentionWindow, Biases, Model};
 use shardscope_engine::problem::Problem;
@@ -12,28 +12,27 @@ use super::super::writer::Line;
 use super::on;
 use super::parts::{CONFIG, pattern, runs};
 
-/// Tokens behind the one that looks, and before it: `127,0` with the token itself are 128.
+/// Tokens visible before a token, and after it: `127,0` and the token itself are 128.
 const WINDOW: &str = "window_size";
-/// Which layers have the window: a number is the distance from one that sees everything to the next, the first of which is
-/// the last layer of the first stretch; a list has a 1 for each layer with it
-/// (`megatron/core/transformer/utils.py`, `is_layer_window_attention`).
+/// Layers that have the window: a number n gives every n-th layer full attention; a list has a 1 for each layer with
+/// the window (`megatron/core/transformer/utils.py`, `is_layer_window_attention`).
 const PLACES: &str = "window_attn_skip_freq";
 
-/// Gives all matrices no bias.
+/// Removes the biases of all matrices.
 const NO_BIAS: &str = "disable_bias_linear";
-/// As a log has it.
+/// The opposite switch, as logs have it.
 const BIAS: &str = "add_bias_linear";
-/// Gives queries, keys and values biases, where no matrix else has any.
+/// Gives queries, keys and values biases, even if no other matrix has any.
 const QKV_BIAS: &str = "add_qkv_bias";
-/// What each row of scores is divided by.
+/// The kind of softmax.
 const SOFTMAX: &str = "softmax_type";
-/// With a score of each head that attends to nothing, which is learned.
+/// Softmax with a learned sink for each head.
 const SINKS: &str = "learnable";
 
 /// All arguments that are read here.
 pub(super) const NAMES: [&str; 6] = [WINDOW, PLACES, NO_BIAS, BIAS, QKV_BIAS, SOFTMAX];
 
-/// The window, and the layers of so many that have it.
+/// Reads the window, and the layers that have it.
 pub(super) fn window(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
@@ -51,7 +50,7 @@ pub(super) fn window(
         let what = format!("'{}' is no pair of counts", printable(&window.text));
         return Err(Problem::new(&window.place, what, CONFIG));
     };
-    // Without end.
+    // A negative number means no window.
     let Ok(back) = u32::try_from(back) else { return Ok(None) };
     let all = AttentionWindow { size: back.saturating_add(1), ..AttentionWindow::default() };
     draft.report.take("model.window.size", all.size, &window.place);
@@ -76,7 +75,7 @@ pub(super) fn window(
     Ok(Some(found))
 }
 
-/// A window of a size in all layers, in all but every so manieth, or in the first ones of so many.
+/// Windows in all layers, in all but every n-th, or in the first ones.
 fn kinds(all: AttentionWindow, layers: u32) -> impl Iterator<Item = AttentionWindow> {
     let every = (2..=layers).flat_map(move |every| {
         [false, true].map(|full_leads| AttentionWindow { full_every: Some(every), full_leads, ..all })
@@ -85,7 +84,7 @@ fn kinds(all: AttentionWindow, layers: u32) -> impl Iterator<Item = AttentionWin
     std::iter::once(all).chain(every).chain(first)
 }
 
-/// Whether matrices have biases, and which, where it is not all of a layer's.
+/// True if all of a layer's matrices have biases; else which ones do.
 pub(super) fn biases(settings: &mut ToolSettings, experts: bool) -> (bool, Option<Biases>) {
     let free = on(settings, NO_BIAS).is_some() | settings.take(BIAS).is_some_and(|it| it.text == "False");
     let qkv = on(settings, QKV_BIAS).is_some();
@@ -95,7 +94,7 @@ pub(super) fn biases(settings: &mut ToolSettings, experts: bool) -> (bool, Optio
     (!free, (sinks || qkv && free).then_some(some))
 }
 
-/// The biases of a model in arguments; `None` where none say them.
+/// A model's biases as arguments; `None` if none express them.
 fn of_biases(model: &Model) -> Option<Vec<Line>> {
     let Biases { qkv, projection, mlp, router, head, sinks } = model.biases();
     let own_router = model.biases.is_some() && model.experts.is_some() && router != projection;
@@ -110,7 +109,7 @@ fn of_biases(model: &Model) -> Option<Vec<Line>> {
     Some(lines.into_iter().flatten().collect())
 }
 
-/// The window of a model in arguments; `None` where none say it.
+/// A model's window as arguments; `None` if none express it.
 fn of_window(model: &Model) -> Option<Vec<Line>> {
     let Some(window) = model.window else { return Some(Vec::new()) };
     let AttentionWindow { size, layers, full_every, chunked, full_leads, full_first, .. } = window;
@@ -128,12 +127,12 @@ fn of_window(model: &Model) -> Option<Vec<Line>> {
     Some(lines)
 }
 
-/// The arguments of both, as far as there are any.
+/// The arguments of biases and window, if there are any.
 pub(super) fn lines(model: &Model) -> Vec<Line> {
     [of_biases(model), of_window(model)].into_iter().flatten().flatten().collect()
 }
 
-/// What of both no argument says.
+/// Biases and window, if no arguments express them.
 pub(super) fn takes_more(model: &Model) -> [(bool, &'static str); 2] {
     [(of_window(model).is_none(), "the window of its attention"), (of_biases(model).is_none(), "its own set of biases")]
 }

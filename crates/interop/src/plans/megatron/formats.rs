@@ -1,4 +1,4 @@
-//! Formats of products and gradients, the graphs that replay them, and what travels to experts, in both directions.
+//! Formats of products and gradients, CUDA graphs, and dispatch to experts, in both directions.
 
 use shardscope_engine::plan::{Capacity, CudaGraphs, DispatchFormats, Dispatcher, Format, GradientFormat, Precision};
 use shardscope_engine::scenario::Field;
@@ -11,7 +11,7 @@ use super::super::writer::{Line, PlanWriter};
 use super::{FP32, on};
 use crate::megatron::{DTYPE, FORMATS, RECIPE, RECIPES, recipe, storage};
 
-/// The format of products, and how fp8 is scaled.
+/// The format of products, and fp8's scaling recipe.
 pub(super) const PRECISION: Codec = Codec::new(&[Field::Precision], read_precision, write_precision);
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -22,7 +22,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let first = set.first().map(|(format, setting)| (*format, setting));
     let scaled = settings.take(RECIPE).map(|setting| (recipe(&setting.text), setting));
     let scaled = match &scaled {
-        // A log names the recipe whether or not products are in fp8.
+        // A log names the recipe even if nothing is in fp8.
         Some((_, setting)) if first.is_none_or(|(format, _)| format != Precision::Fp8) => {
             draft.report.ignore(&setting.place, "nothing is in fp8");
             None
@@ -49,7 +49,7 @@ fn write_precision(writer: &mut PlanWriter) -> Vec<Line> {
     let stored = (precision != Precision::Fp32).then(|| Line::new(precision.storage().word(), true));
     let format = match precision {
         Precision::Nvfp4 => Some(("fp4_format", "e2m1")),
-        // Blocks hold gradients in the format of the other factors too.
+        // With block scaling, gradients are in e4m3 too.
         Precision::Fp8Block | Precision::Mxfp8 => Some(("fp8_format", "e4m3")),
         precision if precision.is_low() => Some(("fp8_format", "hybrid")),
         _ => None,
@@ -59,8 +59,8 @@ fn write_precision(writer: &mut PlanWriter) -> Vec<Line> {
     stored.into_iter().chain(named).collect()
 }
 
-/// The format of gradients: bf16 where that is asked for, whatever the optimizer copies them into; fp32 is the default
-/// beside bf16 weights, and taken where a switch says it.
+/// The format of gradients: bf16 if asked for, whatever the optimizer copies them into. fp32 is the default with bf16
+/// weights, and read only from a switch.
 pub(super) const GRADIENTS: Codec = Codec::new(
     &[Field::GradientFormat],
     |settings, draft| {
@@ -81,7 +81,7 @@ pub(super) const GRADIENTS: Codec = Codec::new(
 const GRADIENTS_FP32: &str = "accumulate_allreduce_grads_in_fp32";
 const GRADIENTS_BF16: &str = "grad_reduce_in_bf16";
 
-/// CUDA graphs of a whole iteration, or of parts of layers: an older switch, or the implementation with its scopes.
+/// CUDA graphs of a whole iteration, or of parts of layers: by an older switch, or by the implementation and its scope.
 pub(super) const GRAPHS: Codec = Codec::new(
     &[Field::CudaGraphs],
     |settings, draft| {
@@ -106,7 +106,7 @@ const SCOPE: &str = "cuda_graph_scope";
 /// The scope of a graph that holds forward and backward of all micro-batches.
 const WHOLE_GRAPH: &str = "full_iteration";
 
-/// What each expert takes: filled up to its capacity, or cut to it at least.
+/// Expert capacity: inputs are padded up to it, or only cut down to it.
 pub(super) const CAPACITY: Codec = Codec::new(
     &[Field::Capacity],
     |settings, draft| {
@@ -127,14 +127,14 @@ pub(super) const CAPACITY: Codec = Codec::new(
 const FACTOR: &str = "moe_expert_capacity_factor";
 const FILLED: &str = "moe_pad_expert_input_to_capacity";
 
-/// The library that carries tokens to experts where these are divided.
+/// The library that dispatches tokens under expert parallelism.
 pub(super) const DISPATCHER: Codec = Codec::new(
     &[Field::Dispatcher],
     |settings, draft| {
         let (own, backend) = (settings.take(CARRIER), settings.take(BACKEND));
         match (own, backend) {
             (Some(own), backend) if own.text == FLEXIBLE => {
-                // DeepEP is the default behind it.
+                // DeepEP is the default backend.
                 let named = backend.as_ref().map_or(Dispatcher::DeepEp.word(), |backend| backend.text.as_str());
                 match named.parse::<Dispatcher>() {
                     Ok(library) => draft.take(Field::Dispatcher, library, &own.place),
@@ -160,10 +160,10 @@ pub(super) const DISPATCHER: Codec = Codec::new(
 
 const CARRIER: &str = "moe_token_dispatcher_type";
 const BACKEND: &str = "moe_flex_dispatcher_backend";
-/// The dispatcher that has a backend.
+/// The dispatcher with a choice of backends.
 const FLEXIBLE: &str = "flex";
 
-/// Formats of tokens to experts, and of the gradients of their outputs to them; the other two ways are in bf16.
+/// Formats of tokens sent to experts, and of gradients of their outputs; the other two directions are in bf16.
 pub(super) const DISPATCHED: Codec = Codec::new(
     &[Field::DispatchFormat],
     |settings, draft| {
@@ -191,7 +191,7 @@ pub(super) const DISPATCHED: Codec = Codec::new(
 const WAYS: [&str; 2] = ["moe_dispatch_fwd_dtype", "moe_combine_bwd_dtype"];
 const NARROW: &str = "mxfp8";
 
-/// The formats of the two ways that may be in 8 bits; `None` where others are asked for.
+/// The two formats that may have 8 bits; `None` if the plan has others.
 fn ways(DispatchFormats { dispatch, combine }: DispatchFormats) -> Option<[Format; 2]> {
     let ways = [dispatch.forward, combine.backward];
     let known = ways.iter().all(|way| matches!(way, Format::Bf16 | Format::Fp8));

@@ -1,9 +1,9 @@
-//! What is computed again and what is on the host, in both directions.
+//! Recomputation and offload, in both directions.
 
 use shardscope_engine::plan::{HostModule, HostModules, Module, Offload, Recompute};
 use shardscope_engine::scenario::Field;
 
-use super::super::asked::AskedPlan;
+use super::super::asked::PlanQuery;
 use super::super::deviation::Deviation;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
@@ -12,14 +12,14 @@ use super::super::writer::{Line, PlanWriter};
 use super::on;
 use crate::megatron::modules_joined;
 
-/// The optimizer on the host, or activations of all layers but the last: more are refused, as is recompute beside them.
+/// Offload of the optimizer, or of activations of all layers but the last: more are refused, as is recomputation beside it.
 pub(super) const OFFLOAD: Codec = Codec::new(
     &[Field::Offload],
     |settings, draft| {
         table::read(OPTIMIZER, settings, draft);
         let switch = on(settings, "cpu_offloading");
         let Some(layers) = on(settings, LAYERS).or(switch) else { return };
-        // The switch alone takes none there.
+        // The switch alone offloads no layer.
         draft.offloaded_layers = Some((layers.text.parse().unwrap_or(0), layers.place));
     },
     |writer| {
@@ -43,14 +43,14 @@ pub(super) const OFFLOAD: Codec = Codec::new(
 ])
 .named(&[ON_HOST, "cpu_optimizer"]);
 
-/// Switches for the optimizer on the host, Megatron-DeepSpeed's second.
+/// Switches that offload the optimizer; the second is Megatron-DeepSpeed's.
 const OPTIMIZER: &[ToolKey] =
     &[words(ON_HOST, Field::Offload, OPTIMIZER_OFFLOADED), words("cpu_optimizer", Field::Offload, OPTIMIZER_OFFLOADED)];
 const ON_HOST: &str = "optimizer_cpu_offload";
-/// Layers whose activations are on the host.
+/// Number of layers whose activations are offloaded.
 const LAYERS: &str = "cpu_offloading_num_layers";
 
-/// Modules whose inputs go to the host. Where all of a layer is computed again, its input is all there is to take.
+/// Modules whose inputs are offloaded. With full recomputation, a layer keeps nothing but its input to offload.
 pub(super) const HOST_MODULES: Codec = Codec::new(
     &[Field::OffloadModules],
     |settings, draft| {
@@ -75,8 +75,8 @@ pub(super) const HOST_MODULES: Codec = Codec::new(
 const BY_MODULE: &str = "fine_grained_activation_offloading";
 const OF_MODULES: &str = "offload_modules";
 
-/// Modules whose inputs a plan has on the host, those that it has a word for or the others.
-fn offloaded(asked: &AskedPlan<'_>, named: bool) -> HostModules {
+/// Modules whose inputs a plan offloads: those that Megatron-LM has a word for, or the others.
+fn offloaded(asked: &PlanQuery<'_>, named: bool) -> HostModules {
     let unnamed = |module: &HostModule| {
         use HostModule::{ExpertOutputs, LatentExpansion, Mlp, SharedExperts};
         matches!(module, LatentExpansion | Mlp | SharedExperts | ExpertOutputs)
@@ -84,7 +84,7 @@ fn offloaded(asked: &AskedPlan<'_>, named: bool) -> HostModules {
     asked.plan().host_modules().iter().filter(|module| unnamed(module) != named).collect()
 }
 
-/// Whether gradients and weights of an optimizer on the host are page-locked there, as they are by default.
+/// Pinned host memory for an offloaded optimizer's gradients and weights, on by default.
 pub(super) const PINNED: Codec = Codec::new(
     &[Field::HostPinned],
     |settings, draft| {
@@ -113,7 +113,7 @@ pub(super) const PINNED: Codec = Codec::new(
 
 const UNPINNED: [&str; 2] = ["no_pin_cpu_grads", "no_pin_cpu_params"];
 
-/// What is computed again: modules of each layer, whole layers, or the first layers of each stage.
+/// Recomputation: of modules in each layer, of whole layers, or of the first layers of each stage.
 pub(super) const RECOMPUTE: Codec =
     Codec::new(&[Field::Recompute, Field::RecomputeModules], read_recompute, write_recompute).losing(&[
         Deviation::instead_of(
@@ -139,7 +139,7 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let old = on(settings, "checkpoint_activations");
     let selective = on(settings, "recompute_activations");
     let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
-    // An older switch, which adds experts to the modules (`transformer_config.py`).
+    // An older switch that adds experts to the modules (`transformer_config.py`).
     let experts = on(settings, "moe_layer_recompute");
     let Some(full) = full else {
         return match granularity.as_ref().or(selective.as_ref()).or(experts.as_ref()) {
@@ -195,8 +195,8 @@ fn write_recompute(writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// Layers of each stage that a share of all computes again: half of 32 layers in 2 x 2 stages are the first 4 of each.
-fn layers_again(asked: &AskedPlan<'_>) -> Option<f64> {
+/// Recomputed layers per stage for a share of all layers: half of 32 layers in 2 x 2 stages are the first 4 of each.
+fn layers_again(asked: &PlanQuery<'_>) -> Option<f64> {
     let Recompute::Share(share) = asked.plan().recompute else { return None };
     Some(share * f64::from(asked.job.model.layers) / f64::from(asked.stages()))
 }

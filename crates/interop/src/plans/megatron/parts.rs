@@ -1,7 +1,7 @@
-//! Parts of a model that not every one has, as Megatron-LM's arguments say them in both directions: experts, attention that
-//! compresses keys and values, and what stands in attention's place.
+//! Optional parts of a model in Megatron-LM's arguments, in both directions: experts, latent attention, and variants of
+//! attention.
 //!
-//! Not for what every model has, which is in [`super::shape`].
+//! [`super::shape`] has what every model has.
 
 use shardscope_engine::model::{Experts, GatedDeltaNet, Indexer, LatentAttention, Model};
 use shardscope_engine::problem::Problem;
@@ -13,10 +13,10 @@ use super::super::table::OFF;
 use super::super::writer::Line;
 use super::on;
 
-/// The way out where arguments do not say the model.
+/// The fix if arguments do not describe the model.
 pub(super) const CONFIG: &str = "name the model by --model ID or --model config.json";
 
-/// Arguments that are read here, tables of sizes apart.
+/// Arguments that are read here, except for tables of sizes.
 const NAMES: [&str; 11] = [
     "num_experts",
     "moe_router_topk",
@@ -31,10 +31,10 @@ const NAMES: [&str; 11] = [
     VARIANT,
 ];
 
-/// A size of a part: the argument, the field, and its value.
+/// A size of a part: the argument, the field, and access to its value.
 pub(super) type Count<T, Size = u32> = (&'static str, &'static str, fn(&mut T) -> &mut Size);
 
-/// Sizes of experts that need not be said.
+/// Optional sizes of experts.
 const SIZES: [Count<Experts, Option<u32>>; 5] = [
     ("moe_ffn_hidden_size", "ffn_hidden", |experts| &mut experts.ffn_hidden),
     ("moe_shared_expert_intermediate_size", "shared_ffn", |experts| &mut experts.shared_ffn),
@@ -44,21 +44,21 @@ const SIZES: [Count<Experts, Option<u32>>; 5] = [
 ];
 
 const SHARED_GATE: &str = "moe_shared_expert_gate";
-/// Which layers have experts: a number is the distance from one that has to the next, from the first layer on.
+/// Layers that have experts: a number n means every n-th, from the first layer on.
 const PLACES: &str = "moe_layer_freq";
 
 const LATENT: &str = "multi_latent_attention";
 const QUERY: &str = "q_lora_rank";
 const KEY_VALUE: &str = "kv_lora_rank";
-/// Channels of a head of queries and keys without those of positions.
+/// Channels of a query or key head, without rotary ones.
 const HEAD: &str = "qk_head_dim";
 const ROTARY: &str = "qk_pos_emb_head_dim";
 const VALUE_HEAD: &str = "v_head_dim";
 
-/// Attention of another kind.
+/// Argument for the attention variant.
 const VARIANT: &str = "experimental_attention_variant";
 
-/// The one with an indexer, and its sizes.
+/// The variant with an indexer, and its sizes.
 const SPARSE: &str = "dsa";
 const INDEXER: [Count<Indexer>; 3] = [
     ("dsa_indexer_n_heads", "indexer.heads", |indexer| &mut indexer.heads),
@@ -66,7 +66,7 @@ const INDEXER: [Count<Indexer>; 3] = [
     ("dsa_indexer_topk", "indexer.top_k", |indexer| &mut indexer.top_k),
 ];
 
-/// The one that most layers have a gated delta net in place of, and its sizes.
+/// The variant with a gated delta net in most layers, and its sizes.
 const DELTA_NET: &str = "gated_delta_net";
 const DELTA_NETS: [Count<GatedDeltaNet>; 6] = [
     ("linear_attention_freq", "delta_net.full_every", |net| &mut net.full_every),
@@ -83,7 +83,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(sizes).chain(DELTA_NETS.map(|(name, ..)| name))
 }
 
-/// A size of the model; `None` where it is off or absent.
+/// A size of the model; `None` if off or absent.
 pub(super) fn count(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
@@ -93,7 +93,7 @@ pub(super) fn count(
     let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
         return Ok(None);
     };
-    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
+    // Megatron-DeepSpeed prints a list with an entry per group of layers: `[1]` for one group.
     let text = setting.text.trim_start_matches('[').trim_end_matches(']');
     let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
         return Err(Problem::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
@@ -102,14 +102,14 @@ pub(super) fn count(
     Ok(Some(count))
 }
 
-/// The experts of a model of so many layers.
+/// The experts of a model with `layers` layers.
 pub(super) fn experts(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
     layers: u32,
 ) -> Result<Option<Experts>, Problem> {
     let all = count(settings, draft, "num_experts", "experts.count")?;
-    // The parser's default is two experts of each token.
+    // The parser's default is two experts per token.
     let active = count(settings, draft, "moe_router_topk", "experts.active")?.unwrap_or(2);
     let mut experts = Experts {
         count: all.unwrap_or(1),
@@ -145,7 +145,7 @@ pub(super) fn experts(
     Ok(Some(Experts { dense_layers, every, ..experts }))
 }
 
-/// Which of so many layers have something: `[0]*3+[1]*58` is a Python list with a 1 for each that has it.
+/// Reads a Python list with a 1 for each layer that has something: `[0]*3+[1]*58`.
 pub(super) fn pattern(text: &str, layers: u32) -> Option<Vec<bool>> {
     let text: String = text.chars().filter(|sign| !sign.is_whitespace()).collect();
     let text = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(&text);
@@ -166,8 +166,8 @@ pub(super) fn pattern(text: &str, layers: u32) -> Option<Vec<bool>> {
     (with.len() == layers).then_some(with)
 }
 
-/// Compressed queries, keys and values, and the size of a head of queries. Widths of heads have the defaults of
-/// `MLATransformerConfig`; queries are not compressed where no rank is said.
+/// Latent attention, and the size of a query head. Widths of heads default to those of `MLATransformerConfig`; queries
+/// without a rank are not compressed.
 pub(super) fn latent(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
@@ -194,7 +194,7 @@ pub(super) fn latent(
     Ok(Some((latent, plain + rotary)))
 }
 
-/// What stands in attention's place: an indexer that chooses the tokens that it looks at, or gated delta nets.
+/// The variant of attention: an indexer that selects the tokens to read, or gated delta nets.
 pub(super) fn variant(
     settings: &mut ToolSettings,
     draft: &mut PlanDraft,
@@ -217,7 +217,7 @@ pub(super) fn variant(
     }
 }
 
-/// A part of which each size is said.
+/// Reads a part whose sizes must all be given.
 fn counted<T: Default>(
     sizes: &[Count<T>],
     settings: &mut ToolSettings,
@@ -235,7 +235,7 @@ fn counted<T: Default>(
     Ok(part)
 }
 
-/// The arguments of all of them.
+/// The arguments of all these parts.
 pub(super) fn lines(model: &Model) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(mut experts) = model.experts {
@@ -271,7 +271,7 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
     lines
 }
 
-/// A 0 or 1 for each layer, runs of the same as products.
+/// Writes a 0 or 1 for each layer, with runs as products.
 pub(super) fn runs(with: &[bool]) -> String {
     let runs = with.chunk_by(|one, next| one == next).map(|run| format!("[{}]*{}", u8::from(run[0]), run.len()));
     runs.collect::<Vec<_>>().join("+")

@@ -1,4 +1,4 @@
-//! Ranks: the stages of a pipeline, and how the state is sharded, in both directions.
+//! Ranks: pipeline stages, and sharding of the state, in both directions.
 
 use shardscope_engine::plan::{ContextKind, Extent, Precision, Schedule, Sharded, StageSizes};
 use shardscope_engine::scenario::{Field, Value};
@@ -14,7 +14,7 @@ use super::super::writer::{Line, PlanWriter};
 use super::on;
 use crate::megatron::{SHARDED, sharded, sharded_by_deepspeed};
 
-/// Tensor ranks of experts. Where nothing is said the program has as many as tensor ranks, whatever the stack of the plan has.
+/// Tensor ranks of experts. By default Megatron-LM takes as many as tensor ranks, whatever the plan's stack does.
 pub(super) const EXPERT_TENSOR: Codec = Codec::new(
     &[Field::ExpertTensor],
     |settings, draft| table::read(&[number(OF_EXPERTS, Field::ExpertTensor)], settings, draft),
@@ -28,7 +28,7 @@ pub(super) const EXPERT_TENSOR: Codec = Codec::new(
 
 const OF_EXPERTS: &str = "expert_tensor_parallel_size";
 
-/// Stages of a pipeline, alike or not.
+/// Pipeline stages, even or uneven.
 pub(super) const STAGES: Codec =
     Codec::new(&[Field::StagesPerRank, Field::StageLayers, Field::Schedule], read_stages, |writer| {
         let layout = match &writer.plan().stage_layers {
@@ -46,7 +46,7 @@ pub(super) const STAGES: Codec =
 const PER_RANK: &str = "num_virtual_stages_per_pipeline_rank";
 const LAYOUT: &str = "pipeline_model_parallel_layout";
 
-/// Stages that have not as many layers as the others.
+/// Reads stages with uneven numbers of layers.
 fn read_uneven(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut taken = |name: &str| on(settings, name);
     let [first, last] = ["decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers"].map(&mut taken);
@@ -98,7 +98,7 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// What is sharded from which part on: the distributed optimizer, Megatron-FSDP, or stages of Megatron-DeepSpeed.
+/// Sharding of the state: the distributed optimizer, Megatron-FSDP, or ZeRO stages of Megatron-DeepSpeed.
 pub(super) const SHARDING: Codec = Codec::new(&[Field::Reshard], read_sharding, write_sharding).losing(&[
     Deviation::instead(
         Field::Reduction,
@@ -141,7 +141,7 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     };
     let copies = settings.take(COPIES).filter(|copies| copies.text != "1");
     let Some(copies) = copies.filter(|_| first.is_some()) else { return draft.shard(first, None, &place) };
-    // 64 ranks in 4 instances of the optimizer: each instance lies over 16.
+    // With 64 ranks and 4 instances of the optimizer, each instance spans 16 ranks.
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {
@@ -173,8 +173,8 @@ fn write_sharding(writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// What context ranks send one another, `cp_comm_type`, with the sizes of the groups that exchange heads and of those that pass keys
-/// around (`hierarchical_context_parallel_sizes`); Megatron-DeepSpeed's exchange heads.
+/// Communication of context ranks (`cp_comm_type`), with the sizes of groups that exchange heads and of those that pass
+/// keys around (`hierarchical_context_parallel_sizes`). Megatron-DeepSpeed's ranks exchange heads.
 pub(super) const CONTEXT: Codec = Codec::new(
     &[Field::ContextKind, Field::ContextHeads],
     |settings, draft| {

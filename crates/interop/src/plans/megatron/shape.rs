@@ -1,6 +1,6 @@
 //! The model that Megatron-LM's arguments describe, in both directions.
 //!
-//! Not for the plan.
+//! Does not read the plan.
 
 use std::path::Path;
 
@@ -18,17 +18,17 @@ use super::attention;
 use super::on;
 use super::parts::{self, CONFIG, Count, count};
 
-/// Arguments that say of a model what no shape here has.
+/// Arguments of models that this format cannot express.
 const KEYS: &[ToolKey] = &[
     only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("spec", OFF, "its layers are code: name the model with --model"),
 ];
 
-/// What each layer is, where they are one thing each.
+/// A hybrid model's argument with a letter for each layer.
 pub(super) const PATTERN: &str = "hybrid_layer_pattern";
 
-/// Sizes of a state space, which have defaults.
+/// Sizes of Mamba layers, which have defaults.
 const MAMBA: [Count<Mamba>; 4] = [
     ("mamba_head_dim", "mamba.head", |mamba| &mut mamba.head),
     ("mamba_num_heads", "mamba.heads", |mamba| &mut mamba.heads),
@@ -36,7 +36,7 @@ const MAMBA: [Count<Mamba>; 4] = [
     ("mamba_num_groups", "mamba.groups", |mamba| &mut mamba.groups),
 ];
 
-/// What Megatron-LM makes of a model otherwise.
+/// Models that Megatron-LM's arguments express only in part.
 pub(super) const LOST: [Deviation; 2] = [
     Deviation::sentence(
         Field::Model,
@@ -63,7 +63,7 @@ pub(super) const LOST: [Deviation; 2] = [
     .alone(),
 ];
 
-/// Vocabularies of the tokenizers that bring their own.
+/// Vocabularies of tokenizers that have a fixed one.
 const TOKENIZERS: [(&str, u32); 3] =
     [("GPT2BPETokenizer", 50_257), ("Llama2Tokenizer", 32_000), ("BertWordPieceLowerCase", 30_522)];
 
@@ -93,11 +93,11 @@ const NAMES: &str = "num_layers hidden_size num_attention_heads ffn_hidden_size 
     is_hybrid_model squared_relu make_vocab_size_divisible_by no_position_embedding quick_geglu enable_gpt_oss \
     glu_linear_offset activation_func_clamp_value original_max_position_embeddings model_type activation_func";
 
-/// Gives attention's output a gate of its width.
+/// Gates the output of attention.
 const OUTPUT_GATE: &str = "attention_output_gate";
-/// Keeps what the activation function reads within bounds.
+/// Clamps the activation function's input.
 const LIMIT: &str = "activation_func_clamp_value";
-/// Is added to its linear half, which changes neither size nor time.
+/// Adds an offset to the linear half of a GLU, which changes neither size nor time.
 const OFFSET: &str = "glu_linear_offset";
 
 fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
@@ -114,7 +114,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let padded = count("padded_vocab_size", "vocab")?;
     let mamba = mamba(settings, draft, hidden)?;
     let pattern = pattern(settings, draft)?;
-    // The pattern's own length, whatever is said beside it.
+    // The pattern's length overrides `num_layers`.
     let layers = pattern.as_ref().map(LayerPattern::layers).or(layers).ok_or_else(|| missing("num-layers"))?;
     let experts = parts::experts(settings, draft, layers)?;
     let latent = parts::latent(settings, draft)?;
@@ -125,7 +125,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let grouped = on(settings, "group_query_attention").is_some();
     let rotary = on(settings, "use_rotary_position_embeddings").is_some();
     let per_head = on(settings, "qk_layernorm").is_some();
-    // Older switches: no table of positions beside rotary ones.
+    // Older switches: rotary positions have no position table.
     let none = on(settings, "no_position_embedding").is_some();
     let learned =
         !rotary && !none && settings.take("position_embedding_type").is_none_or(|it| it.text == "learned_absolute");
@@ -144,7 +144,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         source: format!("imported from {file} (Megatron-LM arguments)"),
         kv_heads: groups.filter(|_| grouped && latent.is_none()).unwrap_or(heads),
         head_size: head.unwrap_or_else(|| (hidden / heads).max(1)),
-        // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
+        // With a gate, Megatron-LM's default keeps the parameter count of two matrices of 4 x hidden.
         ffn_hidden: ffn.unwrap_or(if gated.is_some() { (4 * hidden * 2 / 3) / 64 * 64 } else { 4 * hidden }),
         gated: gated.is_some(),
         activation_limit: limit(settings)?,
@@ -153,7 +153,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         positions,
         position_rows: rows.filter(|rows| learned && *rows != sequence),
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
-        // Norms of what is compressed belong to it.
+        // Latent attention includes its norms.
         qk_norm: if per_head && latent.is_none() { QkNorm::Head } else { QkNorm::None },
         bias,
         sequence,
@@ -176,11 +176,10 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     }
 }
 
-/// What each layer is, where they are one thing each: `M`, `*`, `-` and `E` as in
-/// `megatron/core/models/hybrid/hybrid_layer_allocation.py`, which also knows letters of other mixers, stages between `|` and
-/// layers for further tokens behind `/`.
+/// The layers of a hybrid model: `M`, `*`, `-` and `E` as in `megatron/core/models/hybrid/hybrid_layer_allocation.py`,
+/// which also has letters of other mixers, stages between `|` and layers for further tokens after `/`.
 fn pattern(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<LayerPattern>, Problem> {
-    // What the pattern says already, and an activation function, which has no parameters.
+    // Implied by the pattern, or an activation function, which has no parameters.
     for name in ["is_hybrid_model", "squared_relu"] {
         on(settings, name);
     }
@@ -200,8 +199,8 @@ fn pattern(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
     Ok(Some(pattern))
 }
 
-/// The state space of layers that have one: of `MambaMixer`, whose convolution sees 4 tokens and whose chunks have 128
-/// (`megatron/core/ssm/mamba_mixer.py`; the defaults are those of `transformer_config.py`).
+/// Mamba layers of `MambaMixer`, with convolutions over 4 tokens and chunks of 128 (`megatron/core/ssm/mamba_mixer.py`;
+/// the defaults are those of `transformer_config.py`).
 fn mamba(settings: &mut ToolSettings, draft: &mut PlanDraft, hidden: u32) -> Result<Mamba, Problem> {
     let mut mamba = Mamba { heads: 0, head: 64, state: 128, groups: 8, conv: MAMBA_CONV, chunk: MAMBA_CHUNK };
     for (name, field, of) in MAMBA {
@@ -213,18 +212,18 @@ fn mamba(settings: &mut ToolSettings, draft: &mut PlanDraft, hidden: u32) -> Res
     Ok(Mamba { heads, ..mamba })
 }
 
-/// Tokens that the convolution of a state space sees, which no argument says.
+/// Tokens in a Mamba layer's convolution; no argument sets it.
 const MAMBA_CONV: u32 = 4;
 
-/// Tokens of a chunk of its scan, which no argument says.
+/// Tokens in a chunk of Mamba's scan; no argument sets it.
 const MAMBA_CHUNK: u32 = 128;
 
-/// The name of a file without its folders and its ending: it becomes the model's id.
+/// A file's name without folders and extension; it becomes the model's id.
 fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
+/// Rows of the embedding: the vocabulary, padded to a multiple that tensor ranks divide evenly.
 fn padded_vocabulary(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
     let vocab = count(settings, draft, "vocab_size", "vocab")?;
     let multiple =
@@ -259,12 +258,12 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
         ("num_attention_heads", model.heads),
         ("kv_channels", model.head_size),
         ("vocab_size", model.vocab),
-        // The vocabulary is filled up already.
+        // The vocabulary is padded already.
         ("make_vocab_size_divisible_by", 1),
     ]
     .map(|(name, count)| Line::new(name, count))
     .into();
-    // Heads of compressed attention have sizes of their own.
+    // Heads of latent attention have their own sizes.
     lines.retain(|line| model.latent.is_none() || line.name != "kv_channels");
     let rms = model.norm == Norm::RmsNorm;
     let computed = model.positions == Positions::Computed;
@@ -291,13 +290,13 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
         if let Some(mut mamba) = model.mamba {
             lines.extend(MAMBA.map(|(name, _, of)| Line::new(name, *of(&mut mamba))));
         }
-        // Its MLPs have no gate, and squared ReLUs.
+        // A hybrid's ungated MLPs have squared ReLUs.
         lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
     }
     lines
 }
 
-/// The bound of what the activation function reads.
+/// Clamp on the activation function's input.
 fn limit(settings: &mut ToolSettings) -> Result<Option<f64>, Problem> {
     on(settings, OFFSET);
     let Some(limit) = on(settings, LIMIT) else { return Ok(None) };
@@ -307,12 +306,12 @@ fn limit(settings: &mut ToolSettings) -> Result<Option<f64>, Problem> {
     }
 }
 
-/// A letter for each layer.
+/// The pattern, with a letter for each layer.
 fn letters(pattern: &LayerPattern, layers: u32) -> String {
     String::from(pattern.clone()).chars().cycle().take(layers as usize).collect()
 }
 
-/// Parts of a model that take further arguments than are written.
+/// Parts of a model that need more arguments than are written.
 fn takes_more(model: &Model) -> impl Iterator<Item = (bool, &'static str)> {
     let parts = [
         (model.delta_net.is_some_and(|net| net.full_last || net.gate_rank.is_some()), "its delta nets"),

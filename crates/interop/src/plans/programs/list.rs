@@ -1,7 +1,6 @@
-//! Programs that start a tool, each with its names of the tool's settings and what it does where its arguments are silent:
-//! one table, with the place in the code of each.
+//! A table of programs that run a tool: their names for its settings, their defaults, and the source of each in their code.
 //!
-//! Not for what any setting means.
+//! Does not interpret settings.
 
 use shardscope_engine::plan::{LoraTarget, LoraTargets, Optimizer, Precision, Recompute, TrainMethod};
 use shardscope_engine::scenario::{Field, Value};
@@ -9,57 +8,57 @@ use shardscope_engine::scenario::{Field, Value};
 use super::super::harmless;
 use super::super::target::PlanTarget;
 
-/// A program that starts a tool, known by the words that start it or by a key that it alone has.
+/// A program that runs a tool, recognised by its command or by a key that only it has.
 #[derive(Debug)]
 pub(in super::super) struct KnownProgram {
-    /// As reports name it.
+    /// The name in reports.
     pub name: &'static str,
-    /// The tool whose arguments it takes.
+    /// The tool whose arguments the program takes.
     pub tool: PlanTarget,
-    /// Words that start it, one behind the other, in each of its forms.
+    /// Commands that start the program, word by word.
     pub commands: &'static [&'static [&'static str]],
-    /// Keys that it alone has.
+    /// Keys that only this program has.
     pub keys: &'static [&'static str],
-    /// Its own names of the tool's settings.
+    /// The program's names for the tool's settings.
     pub names: &'static [(&'static str, &'static str)],
-    /// Whether its arguments name the model, whose shape is elsewhere.
+    /// True if the arguments name the model, whose shape is elsewhere.
     pub names_model: bool,
-    /// Tools beside its own whose settings without effect it takes too.
+    /// Other tools whose settings without effect the program takes too.
     pub harmless: &'static [&'static str],
-    /// Settings of the tool that it makes where its arguments are silent.
+    /// The program's defaults for the tool's settings.
     pub settings: &'static [(&'static str, &'static str)],
-    /// What a plan has where its arguments are silent.
+    /// The program's defaults for a plan's fields.
     pub defaults: &'static [(Field, Value)],
-    /// The rank of adapters and the matrices that have them, likewise.
+    /// Default rank of adapters, and matrices that have them.
     pub adapters: (u32, LoraTargets),
-    /// The share of their input that adapters drop, likewise.
+    /// Default dropout of adapters.
     pub dropout: f64,
-    /// Whether the scales of weights of four bits are quantised themselves, likewise. bitsandbytes does not.
+    /// True if scales of 4-bit weights are quantised too by default, which bitsandbytes does not do.
     pub quantises_scales: bool,
-    /// The stack that knows its runs, and whose they are; `None` for the tool's.
+    /// The stack for the program's runs, and whose they are; `None` for the tool's.
     pub stack: Option<(&'static str, &'static str)>,
-    /// Whether products have the format in which weights are loaded.
+    /// True if products have the format in which weights are loaded.
     pub computes_as_stored: bool,
-    /// Where full training has no copy in fp32 beside weights that are loaded in 16 bits.
-    pub keeps_loaded: KeepsLoaded,
-    /// The fewest sequences of a step, where the program accumulates as many.
+    /// When full training keeps no fp32 copy of weights loaded in 16 bits.
+    pub keeps_loaded: MasterWeightRule,
+    /// The fewest sequences in a step, up to which the program accumulates.
     pub fewest_sequences: Option<u32>,
 }
 
-/// Where weights that a program loads in 16 bits stay without a copy in fp32.
+/// When weights loaded in 16 bits have no fp32 copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum KeepsLoaded {
-    /// Nowhere: it loads them in fp32.
+pub(in super::super) enum MasterWeightRule {
+    /// Never: the program loads weights in fp32.
     Nowhere,
     /// Without FSDP and DeepSpeed, which make that copy.
     Unsharded,
-    /// Under FSDP2 too, whose shards it leaves as they are loaded.
+    /// Under FSDP2 too, which shards weights as they are loaded.
     UnderFsdp2,
 }
 
 pub(super) const QUERIES_AND_VALUES: LoraTargets = LoraTargets::NONE.with(LoraTarget::Query).with(LoraTarget::Value);
 
-/// The Trainer, and what it trains where nobody says more: PEFT's defaults of Llama, and TRL's of a rank.
+/// The Trainer, with PEFT's default matrices for Llama, and TRL's default rank.
 pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     // src/transformers/training_args.py of huggingface/transformers 5.24.
     name: "the Trainer",
@@ -80,11 +79,11 @@ pub(in super::super) const TRAINER: KnownProgram = KnownProgram {
     quantises_scales: false,
     stack: None,
     computes_as_stored: false,
-    keeps_loaded: KeepsLoaded::Nowhere,
+    keeps_loaded: MasterWeightRule::Nowhere,
     fewest_sequences: None,
 };
 
-/// Any other program that starts the Trainer.
+/// Any other program that runs the Trainer.
 pub(in super::super) const OTHER: KnownProgram = KnownProgram { name: "TRL", defaults: &[], ..TRAINER };
 
 /// torchtune's recipes: `recipes/full_finetune_distributed.py` of pytorch/torchtune 0.7.
@@ -96,7 +95,7 @@ pub(in super::super) const TORCHTUNE: KnownProgram = KnownProgram {
     ..TRAINER
 };
 
-/// A script of Megatron-LM's own: megatron/training/arguments.py of core 0.16.
+/// Megatron-LM's own scripts: megatron/training/arguments.py of core 0.16.
 pub(in super::super) const MEGATRON: KnownProgram =
     KnownProgram { name: "Megatron-LM", tool: PlanTarget::MEGATRON, names_model: false, defaults: &[], ..TRAINER };
 
@@ -140,7 +139,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         settings: &[("bf16", "true"), ("gradient_checkpointing", "true")],
         defaults: &[(Field::MicroBatch, Value::Count(1)), (Field::Sequence, Value::Count(2048))],
         adapters: (8, LoraTargets::ALL),
-        keeps_loaded: KeepsLoaded::UnderFsdp2,
+        keeps_loaded: MasterWeightRule::UnderFsdp2,
         quantises_scales: true,
         ..OTHER
     },
@@ -199,7 +198,7 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
         adapters: (8, LoraTargets::ALL),
         dropout: 0.05,
         computes_as_stored: true,
-        keeps_loaded: KeepsLoaded::Unsharded,
+        keeps_loaded: MasterWeightRule::Unsharded,
         fewest_sequences: Some(16),
         quantises_scales: true,
         ..OTHER
@@ -252,17 +251,17 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
             ("optimizer", "optim"),
             ("flash_attention", "use_flash_attn"),
         ],
-        keeps_loaded: KeepsLoaded::UnderFsdp2,
+        keeps_loaded: MasterWeightRule::UnderFsdp2,
         quantises_scales: true,
         ..OTHER
     },
-    // `SupervisedFinetune` of xtuner/model/sft.py of InternLM/xtuner at b934f462, which has each linear matrix adapted.
+    // `SupervisedFinetune` of xtuner/model/sft.py of InternLM/xtuner at b934f462, which adapts every linear matrix.
     KnownProgram {
         name: "XTuner",
         commands: &[&["xtuner", "train"]],
         defaults: &[(Field::Recompute, Value::Recompute(Recompute::Full))],
         adapters: (8, LoraTargets::ALL),
-        keeps_loaded: KeepsLoaded::Unsharded,
+        keeps_loaded: MasterWeightRule::Unsharded,
         ..OTHER
     },
     // training/step1_supervised_finetuning/main.py of DeepSpeed-Chat in deepspeedai/DeepSpeedExamples.
@@ -298,18 +297,18 @@ pub(super) const PROGRAMS: &[KnownProgram] = &[
     },
 ];
 
-/// Commands that say by their second word what is trained for.
+/// Commands whose second word is the stage.
 pub(super) const OTHER_STAGES: &[(&str, &[&str])] = &[
     ("trl", &["dpo", "kto", "grpo", "rloo", "reward"]),
     ("swift", &["rlhf", "dpo", "orpo", "simpo"]),
     ("megatron", &["rlhf"]),
 ];
 
-/// Words of a program's own file that say the same (`trl/scripts/dpo.py`, `train_rl.py`).
+/// Words in a script's name that tell the stage (`trl/scripts/dpo.py`, `train_rl.py`).
 pub(super) const OTHER_STAGE_WORDS: &[&str] =
     &["dpo", "kto", "grpo", "ppo", "rloo", "orpo", "simpo", "gkd", "rl", "rlhf", "reward", "distill", "distillation"];
 
-/// Words of a program's own file or module that trains nothing.
+/// Words in the name of a script or module that does not train.
 pub(super) const UNTRAINED_WORDS: &[&str] = &[
     "generate",
     "generation",
@@ -326,5 +325,5 @@ pub(super) const UNTRAINED_WORDS: &[&str] = &[
     "benchmark",
 ];
 
-/// Words beside which those say what a program does too.
+/// Words that make such a program train after all.
 pub(super) const TRAINED_WORDS: &[&str] = &["train", "training", "pretrain", "finetune", "tune", "sft"];

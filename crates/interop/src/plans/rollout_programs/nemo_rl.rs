@@ -61,7 +61,7 @@ const SAMPLED: &str = "rollouts are not timed";
 const BACKEND: &str = "the stack says how its backend trains";
 const PACKED: &str = "every answer is taken to be as long as the longest";
 
-/// Methods of given answers, by their sections.
+/// Methods on given answers, by their sections.
 const GIVEN: [(&str, PostMethod); 2] = [("dpo", PostMethod::Dpo), ("rm", PostMethod::Reward)];
 
 fn read(said: &mut RolloutSettings<'_>) {
@@ -77,7 +77,7 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.number("policy.train_micro_batch_size", Field::MicroBatch, 4_u32);
     said.number("policy.max_total_sequence_length", Field::Sequence, 512_u32);
     mesh(said);
-    // The reference is passed unless it is skipped, and comes from the host (`megatron_policy_worker.py`).
+    // The reference runs unless it is skipped, and lies on the host (`megatron_policy_worker.py`).
     let skipped = said.is_on("grpo.skip_reference_policy_logprobs_calculation", false);
     said.reference(!skipped, true, "grpo.skip_reference_policy_logprobs_calculation");
     said.ask_model("policy.model_name", Field::Model);
@@ -85,7 +85,7 @@ fn read(said: &mut RolloutSettings<'_>) {
     engine(said);
 }
 
-/// A method of given answers, whose batches count pairs: `nemo_rl/algorithms/dpo.py` doubles both.
+/// A method on given answers; batches count pairs, since `nemo_rl/algorithms/dpo.py` doubles both sizes.
 fn read_given(section: &str, method: PostMethod, said: &mut RolloutSettings<'_>) {
     said.method(method, section);
     let pairs = said.count("policy.train_global_batch_size", 128);
@@ -140,7 +140,7 @@ fn mesh(said: &mut RolloutSettings<'_>) {
     }
 }
 
-/// Engines beside the trainer, which waits on the host meanwhile (`nemo_rl/algorithms/grpo.py`, `refit_policy_generation`).
+/// Rollout engines; a colocated trainer waits on the host (`nemo_rl/algorithms/grpo.py`, `refit_policy_generation`).
 fn engine(said: &mut RolloutSettings<'_>) {
     let own = |name: &str| format!("policy.generation.{name}");
     said.only(&own("backend"), &["vllm"], "choose vllm: a plan's answers are an engine's");
@@ -165,7 +165,7 @@ fn engine(said: &mut RolloutSettings<'_>) {
         said.draft.take(Field::TrainerOffload, TrainerOffload::All, "policy.generation.colocated");
         said.draft.take(Field::Devices, all, &place);
     } else {
-        // On several nodes engines have whole ones, on one node a part of its devices.
+        // On several nodes engines take whole nodes, on one node a part of its devices.
         let (own_nodes, own_each) = (said.count(&of_nodes, 1), said.count(&of_each, each.value));
         let engines = own_nodes.value.saturating_mul(own_each.value);
         said.draft.take(Field::RolloutLayout, RolloutLayout::Split, "policy.generation.colocated");

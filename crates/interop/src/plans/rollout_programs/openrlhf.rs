@@ -21,7 +21,7 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     harmless: HARMLESS,
 };
 
-/// Pairs of answers that are given.
+/// DPO, on pairs of given answers.
 pub(super) const PAIRS: RolloutProgram = RolloutProgram {
     started: &["openrlhf.cli.train_dpo", "openrlhf/cli/train_dpo.py"],
     keys: &[],
@@ -111,7 +111,7 @@ const RUN: &str = "it is of the run, and no part of a step";
 const LOSS: &str = "numbers of a loss change neither size nor time";
 const UNTIMED: &str = "rollouts are not timed";
 
-/// Names since 2026, with those before.
+/// Names since 2026, and before.
 const NAMES: &[(&str, &str)] = &[
     ("vllm.num_engines", "vllm_num_engines"),
     ("vllm.tensor_parallel_size", "vllm_tensor_parallel_size"),
@@ -195,8 +195,8 @@ fn read(said: &mut RolloutSettings<'_>) {
     engine(said, critic.is_some());
 }
 
-/// Pairs of given answers, which both batch sizes count; a copy of the model, beside adapters too, has its log-probabilities between
-/// forward and backward (`openrlhf/trainer/dpo_trainer.py`).
+/// Pairs of given answers, which both batch sizes count. A copy of the model, even with adapters, computes its
+/// log-probabilities between forward and backward (`openrlhf/trainer/dpo_trainer.py`).
 fn read_pairs(said: &mut RolloutSettings<'_>) {
     for (now, before) in NAMES {
         said.settings.call(now, before);
@@ -241,7 +241,7 @@ fn read_pairs(said: &mut RolloutSettings<'_>) {
     table::read(OF_PAIRS, said.settings, said.draft);
 }
 
-/// What changes the step of `train_dpo` in ways that a plan has or has not.
+/// Settings of `train_dpo` that change its step; a plan has some of them.
 const OF_PAIRS: &[ToolKey] = &[
     nothing("max_epochs", RUN),
     clips("max_norm"),
@@ -252,7 +252,7 @@ const OF_PAIRS: &[ToolKey] = &[
     only("full_determinism", OFF, "a plan's kernels are the fast ones"),
 ];
 
-/// How `DeepSpeed` keeps the trainer's state.
+/// Reads DeepSpeed's sharding and offload of the trainer's state.
 fn state(said: &mut RolloutSettings<'_>) {
     let stage = said.count("zero_stage", 2);
     said.draft.take(Field::Strategy, Value::id(&format!("zero{}", stage.value.clamp(1, 3))), &stage.place);

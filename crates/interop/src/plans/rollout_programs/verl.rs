@@ -1,4 +1,4 @@
-//! verl's settings: Hydra's, as words behind `verl.trainer.main_ppo` or as YAML. Defaults as in `verl/trainer/config` of
+//! verl's Hydra settings, as words after `verl.trainer.main_ppo` or as YAML. Defaults as in `verl/trainer/config` of
 //! verl-project/verl at 1dda039b9.
 
 use shardscope_engine::plan::{ContextKind, Format, LossKind, Offload, PostMethod, RolloutLayout, TrainerOffload};
@@ -126,7 +126,7 @@ fn read(said: &mut RolloutSettings<'_>) {
     said.ask_model("actor_rollout_ref.model.path", Field::Model);
 }
 
-/// What holds the state of the models.
+/// The engine that holds the models' state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StateEngine {
     Fsdp,
@@ -134,7 +134,7 @@ enum StateEngine {
 }
 
 impl StateEngine {
-    /// The part of a model's settings that is its own.
+    /// The engine's section in a model's settings.
     const fn part(self) -> &'static str {
         match self {
             Self::Fsdp => "fsdp_config",
@@ -143,7 +143,7 @@ impl StateEngine {
     }
 }
 
-/// The engine by its name, or by the strategy of older releases.
+/// The engine by its name, or by the strategy in older releases.
 fn state_engine(said: &mut RolloutSettings<'_>) -> StateEngine {
     let named = said.settings.text("model_engine").map(str::to_owned);
     said.only("model_engine", &["dp", "megatron"], "choose dp or megatron: other engines are not known");
@@ -152,10 +152,10 @@ fn state_engine(said: &mut RolloutSettings<'_>) -> StateEngine {
     if strategy || named.as_deref() == Some("megatron") { StateEngine::Megatron } else { StateEngine::Fsdp }
 }
 
-/// verl's own files of defaults.
+/// verl's own default files.
 const DEFAULT_FILES: [&str; 2] = ["ppo_trainer", "ppo_megatron_trainer"];
 
-/// Those of them that a command or a file starts from; another file says more, and stays unknown.
+/// The default files that a command or a file starts from; any other file stays unknown.
 fn default_files(said: &mut RolloutSettings<'_>) -> Vec<&'static str> {
     let mut found = Vec::new();
     for name in ["config_name", "defaults"] {
@@ -174,7 +174,7 @@ fn default_files(said: &mut RolloutSettings<'_>) -> Vec<&'static str> {
     found
 }
 
-/// What the reference has as the trained model has it.
+/// Drops settings of the reference that equal the trained model's.
 fn same_as_actor(said: &mut RolloutSettings<'_>) {
     let alike = |(name, setting): (&str, &Setting)| {
         let own = name.strip_prefix("actor_rollout_ref.ref.")?;
@@ -188,7 +188,7 @@ fn same_as_actor(said: &mut RolloutSettings<'_>) {
     }
 }
 
-/// PPO where the advantage is a critic's.
+/// Reads the method: PPO if a critic gives the advantage.
 fn method(said: &mut RolloutSettings<'_>) {
     let estimator = said.take("algorithm.adv_estimator");
     let judged = estimator.as_ref().is_none_or(|estimator| estimator.text == "gae");
@@ -204,7 +204,7 @@ fn method(said: &mut RolloutSettings<'_>) {
     said.settings.take_all("reward_model.*");
 }
 
-/// Answers of a micro-batch: counted, or as many as fit so many tokens.
+/// Answers in a micro-batch: their number, or as many as fit into a number of tokens.
 fn micro_batch(said: &mut RolloutSettings<'_>, sequence: u32) {
     of_all_devices(said);
     let tokens = said.count(&format!("{ACTOR}.ppo_max_token_len_per_gpu"), 16_384);
@@ -217,7 +217,7 @@ fn micro_batch(said: &mut RolloutSettings<'_>, sequence: u32) {
     }
 }
 
-/// The older name of it, which counts the answers of all devices at once (`verl/workers/fsdp_workers.py`).
+/// Converts the older key, which counts the answers of all devices together (`verl/workers/fsdp_workers.py`).
 fn of_all_devices(said: &mut RolloutSettings<'_>) {
     let each = format!("{ACTOR}.ppo_micro_batch_size_per_gpu");
     let Some(all) = said.take(&format!("{ACTOR}.ppo_micro_batch_size")).filter(|_| !said.settings.has(&each)) else {
@@ -227,7 +227,7 @@ fn of_all_devices(said: &mut RolloutSettings<'_>) {
     let shares = (said.draft.devices().unwrap_or(1) / ranks).max(1);
     match all.text.parse::<u32>() {
         Ok(answers) => said.settings.put(&each, &(answers / shares).max(1).to_string(), "ppo_micro_batch_size"),
-        // Null is its default.
+        // Null is the key's default.
         Err(_) if OFF.contains(&&*all.text) => {}
         Err(_) => said.draft.cannot(&all, "is no count", "write a number of 1 or more"),
     }
@@ -250,7 +250,7 @@ fn engine(said: &mut RolloutSettings<'_>) {
     if said.take(&own("quantization")).is_some_and(|format| format.text.contains("fp8")) {
         said.draft.take(Field::RolloutFormat, Format::Fp8, &own("quantization"));
     }
-    // Weights and cache are dropped, or adapters would lose what they stand beside (`vllm_async_server.py`).
+    // Weights and cache are dropped, but with adapters weights stay, since they would be lost (`vllm_async_server.py`).
     let adapters = said.draft.value(Field::Train).is_some();
     said.sleeps(&own("free_cache_engine"), true, if adapters { 1 } else { 2 });
     if said.settings.text(&own("nnodes")).is_some_and(|nodes| nodes != "0") {
@@ -260,9 +260,9 @@ fn engine(said: &mut RolloutSettings<'_>) {
     said.settings.take(&own("nnodes"));
 }
 
-/// The entropy, which is always computed with the log-probabilities (`calculate_entropy=True`, `verl/trainer/ppo/ray_trainer.py`): on
-/// Megatron Core in tensors of the logits' size, as on FSDP where nothing compiles it into one kernel; in chunks, or with fused
-/// kernels, of next to nothing (`verl/workers/engine` of both).
+/// The entropy, which verl always computes with the log-probabilities (`calculate_entropy=True`,
+/// `verl/trainer/ppo/ray_trainer.py`). It takes tensors of the logits' size on Megatron Core, and on FSDP unless
+/// compiled into one kernel; in chunks or with fused kernels it takes next to nothing (`verl/workers/engine` of both).
 fn entropy(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let fused = said.is_on("actor_rollout_ref.model.use_fused_kernels", false);
     if fused {
@@ -282,7 +282,7 @@ fn entropy(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     said.draft.assume(Field::Entropy, whole, format!("verl {what}"));
 }
 
-/// How the trainer's state lies, on `PyTorch`'s FSDP or on Megatron-LM.
+/// Reads how `PyTorch`'s FSDP or Megatron-LM shards the trainer's state.
 fn mesh(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let strategy = said.take(&format!("{ACTOR}.strategy")).map_or_else(|| "fsdp".to_owned(), |strategy| strategy.text);
     let part = engine.part();
@@ -291,7 +291,7 @@ fn mesh(said: &mut RolloutSettings<'_>, engine: StateEngine) {
     let weights = said.is_on(&own("param_offload"), false);
     let optimizer = said.is_on(&own("optimizer_offload"), false);
     if weights && !optimizer {
-        // The optimizer's state stays: less waits on the host than a plan can say.
+        // The optimizer's state stays: no plan can say that only weights wait on the host.
         said.draft.doubt(&own("param_offload"), Setting { text: "true".to_owned(), place });
     }
     said.settings.take(&own("grad_offload"));
@@ -360,7 +360,7 @@ fn fsdp(said: &mut RolloutSettings<'_>, place: &str) {
     said.draft.take(Field::Strategy, Value::id("fsdp"), place);
 }
 
-/// How Megatron Core lays the layers out: its own arguments, under verl's names for them and as what they are given on to.
+/// Reads how Megatron Core lays out the layers: its own arguments, some under verl's names.
 fn layers(said: &mut RolloutSettings<'_>) {
     let mut own = said.settings.take_inside(&format!("{ACTOR}.megatron")).renamed(|name| {
         let name = name.strip_prefix("override_transformer_config.").unwrap_or(name);
@@ -375,7 +375,7 @@ fn layers(said: &mut RolloutSettings<'_>) {
     megatron::read_layers(own, said.draft);
 }
 
-/// verl's own words beside them.
+/// verl's own keys in that section.
 const OF_MEGATRON: &[ToolKey] = &[
     only("dtype", &["bfloat16", "bf16"], "say the format by --precision, and leave it out"),
     only("sequence_parallel", &["true"], "leave it on: the stack splits sequences over tensor ranks"),

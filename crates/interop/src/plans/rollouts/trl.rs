@@ -1,6 +1,6 @@
-//! What TRL's `GRPOConfig` and ms-swift say of answers that the model writes, beside the Trainer's settings (`trl/trainer/grpo_config.py`
-//! of huggingface/trl at f2cd57710; `swift/rlhf_trainers/args_mixin.py` and `swift/arguments/rlhf_args.py` of modelscope/ms-swift at
-//! 3602360a5). Not for the batch that an update passes at once, which the Trainer's own settings say.
+//! Settings of generated answers in TRL's `GRPOConfig` and in ms-swift, beside the Trainer's (`trl/trainer/grpo_config.py`
+//! of huggingface/trl at f2cd57710; `swift/rlhf_trainers/args_mixin.py` and `swift/arguments/rlhf_args.py` of
+//! modelscope/ms-swift at 3602360a5). The Trainer's own settings give the micro-batch.
 
 use shardscope_engine::plan::{Logits, PostMethod, RolloutLayout, TrainerOffload};
 use shardscope_engine::problem::Problem;
@@ -9,12 +9,12 @@ use shardscope_engine::scenario::Field;
 use super::super::draft::PlanDraft;
 use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, nothing, only};
-use super::{RolloutSettings, SaidCount};
+use super::{RolloutSettings, SourcedCount};
 
 const ENGINE: &str = "set use_vllm: a plan's answers are an engine's, not the trainer's own";
 const OLDER: &str = "give the run without it: a plan knows no answers of older weights";
 
-/// What changes nothing where rollouts are not timed.
+/// Settings that change nothing as long as rollouts are not timed.
 const HARMLESS: &[ToolKey] = &[
     nothing("reward_func*", "code that scores answers is no part of the devices' memory"),
     nothing("reward_weights", "numbers of a loss change neither size nor time"),
@@ -37,7 +37,8 @@ const HARMLESS: &[ToolKey] = &[
     nothing("vllm_*", "rollouts are not timed"),
 ];
 
-/// What axolotl alone has of it (`src/axolotl/core/trainers/grpo` and `src/axolotl/utils/schemas` of axolotl-ai-cloud/axolotl 0.19).
+/// axolotl's own settings (`src/axolotl/core/trainers/grpo` and `src/axolotl/utils/schemas` of axolotl-ai-cloud/axolotl
+/// 0.19).
 const OF_AXOLOTL: &[ToolKey] = &[
     only("async_prefetch", OFF, OLDER),
     only("use_data_producer", OFF, OLDER),
@@ -47,8 +48,8 @@ const OF_AXOLOTL: &[ToolKey] = &[
     nothing("max_length", "axolotl hands its length to no part of a rollout"),
 ];
 
-/// Takes axolotl's sections for TRL's arguments, under whose names it hands them on; of its engine only where it says whose devices that
-/// has.
+/// Moves axolotl's sections to TRL's arguments, under whose names it passes them on; those of its engine only if
+/// `trl.vllm_mode` tells whose devices that has.
 pub(in super::super) fn of_axolotl(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let engine = settings.take_inside("vllm").renamed(|name| format!("vllm_{name}"));
     let said = settings.take_inside("trl");
@@ -66,7 +67,7 @@ pub(in super::super) fn of_axolotl(settings: &mut ToolSettings, draft: &mut Plan
     table::read(OF_AXOLOTL, settings, draft);
 }
 
-/// Reads it, with the defaults of TRL or of ms-swift.
+/// Reads these settings, with the defaults of TRL or of ms-swift.
 pub(in super::super) fn read(
     program: &str,
     (method, place): (PostMethod, &str),
@@ -122,7 +123,7 @@ fn engine(said: &mut RolloutSettings<'_>, swift: bool) {
     }
 }
 
-/// The longest prompt and answer: of ms-swift `max_length` is the prompt's.
+/// Longest prompt and answer; ms-swift's `max_length` is that of the prompt.
 fn lengths(said: &mut RolloutSettings<'_>, swift: bool) {
     let answer = said.count("max_completion_length", 512);
     let prompt = match () {
@@ -131,7 +132,7 @@ fn lengths(said: &mut RolloutSettings<'_>, swift: bool) {
         () => "max_length",
     };
     let whole = said.take("vllm_max_model_length").or_else(|| said.take("vllm_max_model_len"));
-    // The engine's limit counts where prompt and answer may be longer together.
+    // The engine's limit counts if prompt and answer together may exceed it.
     let both = said.settings.count(prompt).filter(|_| swift).map(|most| most.saturating_add(answer.value));
     let whole = whole.filter(|whole| both.is_none_or(|both| whole.text.parse::<u32>().is_ok_and(|most| most <= both)));
     if let Some(whole) = whole {
@@ -143,14 +144,14 @@ fn lengths(said: &mut RolloutSettings<'_>, swift: bool) {
     } else {
         said.draft.ask(Field::Sequence, &answer.place, "how long prompts are is in no file: the answer is cut there");
     }
-    // Where answers alone have logits, how long they are matters.
+    // If only answers have logits, their length matters.
     if said.draft.value(Field::Logits) == Some(&Logits::Completions.into()) {
         let most = answer.value.min(said.draft.count(Field::Sequence).unwrap_or(answer.value));
         said.draft.take(Field::ResponseMax, most, &answer.place);
     }
 }
 
-/// Updates of a rollout: its micro-batches, which count answers, over those of an update.
+/// Updates per rollout: its micro-batches, which count answers, over those of an update.
 fn updates(said: &mut RolloutSettings<'_>) {
     let accumulated = said.settings.count("gradient_accumulation_steps").unwrap_or(1);
     let rollout = match said.take("generation_batch_size") {
@@ -158,7 +159,7 @@ fn updates(said: &mut RolloutSettings<'_>) {
             let each = said.settings.count("per_device_train_batch_size").unwrap_or(8);
             let at_once = said.draft.devices().unwrap_or(1).saturating_mul(each).max(1);
             let value = all.text.parse().map_or(accumulated, |all: u32| all / at_once);
-            SaidCount { value, place: format!("{} (answers)", all.place) }
+            SourcedCount { value, place: format!("{} (answers)", all.place) }
         }
         None => said.count("steps_per_generation", accumulated),
     };

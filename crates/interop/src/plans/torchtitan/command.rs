@@ -1,4 +1,4 @@
-//! torchtitan's command: the configuration of 0.3 that it names with what it overrides, or the file of earlier versions.
+//! torchtitan's command: in 0.3 a named configuration with overrides, in earlier versions a file.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::super::writer::Line;
 use super::super::written::{self, Head, Ranks};
 use super::{COMPILE, CONVERTERS, LOCAL, MODE, TENSOR};
 
-/// What the configurations of 0.3 say where a command is silent (`torchtitan/models/llama3/config_registry.py`).
+/// Defaults in the configurations of 0.3 (`torchtitan/models/llama3/config_registry.py`).
 const CONFIGS: [(&str, &[(&str, &str)]); 3] = [
     ("llama3_8b", &[(LOCAL, "1"), ("training.seq_len", "8192"), (MODE, "selective")]),
     ("llama3_70b", &[(LOCAL, "8"), ("training.seq_len", "8192"), (MODE, "full"), (TENSOR, "8")]),
@@ -29,22 +29,22 @@ const CONFIGS: [(&str, &[(&str, &str)]); 3] = [
     ),
 ];
 
-/// What a configuration of 0.3 says of a setting.
+/// A setting's value in a configuration of 0.3.
 pub(super) fn configured(config: &str, name: &str) -> Option<&'static str> {
     let (_, says) = CONFIGS.iter().find(|(known, _)| *known == config)?;
     says.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The script that torchtitan is started by, with the rest in variables.
+/// The script that starts torchtitan, configured by variables.
 pub const SCRIPT: &str = "run_train.sh";
 
-/// Whether a program by its name, or words of it, are torchtitan's.
+/// True if a program's name or arguments are torchtitan's.
 pub fn is_started(program: &str, words: &[String]) -> bool {
     let named = program == "torchtitan.train" || program.ends_with("torchtitan/train.py") || program.ends_with(SCRIPT);
     named || words.iter().any(|word| word.starts_with("--job.config_file"))
 }
 
-/// The settings of a command: its file or its configuration by name, and switches that are off (`--compile.no-enable`).
+/// Settings of a command: its file or named configuration, and switches turned off (`--compile.no-enable`).
 pub fn of_command(mut settings: ToolSettings, variables: &BTreeMap<String, String>) -> ToolSettings {
     let said = |name: &str| variables.get(name).cloned();
     if let Some(devices) = said("NGPU").filter(|_| !settings.has(launcher::DEVICES)) {
@@ -78,7 +78,7 @@ pub fn of_command(mut settings: ToolSettings, variables: &BTreeMap<String, Strin
             own.put(name, text, &format!("--config {config}"));
         }
         if own.is_empty() {
-            // What a function of Python says there is in no file.
+            // An unknown configuration is a Python function, which is in no file.
             settings.put("--config", &config, "--config");
         }
         settings.fall_back(own);
@@ -86,7 +86,7 @@ pub fn of_command(mut settings: ToolSettings, variables: &BTreeMap<String, Strin
     settings
 }
 
-/// The command of 0.3, which has no file: recompute is a subcommand at the end.
+/// The command of 0.3, which has no file; recomputation is a subcommand at the end.
 pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> Result<FileText, String> {
     const NEXT: &str = " \\\n   ";
     let (modes, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);

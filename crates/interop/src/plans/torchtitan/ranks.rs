@@ -1,4 +1,4 @@
-//! torchtitan's ranks: its mesh, the stages of a pipeline and the batch, in both directions.
+//! torchtitan's ranks in both directions: the mesh, pipeline stages and the batch.
 
 use shardscope_engine::plan::{Extent, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
@@ -10,8 +10,8 @@ use super::super::table::Codec;
 use super::super::writer::Line;
 use super::{DEFAULT, EAGER, GLOBAL, LOCAL, MICRO, PER_STAGE, REPLICATE, RESHARD, SHARD};
 
-/// The mesh: shards lie over the ranks of the shard degree and of context parallelism. FSDP2 reduces gradients at each
-/// micro-batch where nothing else is said, as nothing is in `torchtitan/train.py`.
+/// The mesh: shards span the ranks of the shard degree and of context parallelism. FSDP2 by default reduces gradients
+/// at each micro-batch, and `torchtitan/train.py` does not change that.
 pub(super) const MESH: Codec = Codec::new(&[Field::Reshard, Field::Reduction], read_mesh, |writer| {
     let shards = writer.asked.fsdp2_shards();
     let degrees = [(REPLICATE, shards.copies), (SHARD, shards.over / writer.layout.context)];
@@ -29,9 +29,9 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let place = [&shard, &replicate].into_iter().flatten().next().map(|setting| setting.place.clone());
     let place = place.unwrap_or_else(|| format!("{}: no {SHARD}", settings.file));
     let replicas = replicate.and_then(|setting| setting.text.parse().ok()).unwrap_or(1_u32).max(1);
-    // -1 is what the other degrees leave.
+    // -1 means all ranks that the other degrees leave.
     let own = shard.and_then(|setting| setting.text.parse::<i64>().ok()).and_then(|degree| u32::try_from(degree).ok());
-    // 64 devices of 8 tensor ranks with replicate 2 leave a degree of 64 / 8 / 2 = 4.
+    // 64 devices with 8 tensor ranks and replicate 2 leave a degree of 64 / 8 / 2 = 4.
     let all = draft.data_ranks();
     let rest = all.filter(|all| all.is_multiple_of(replicas)).map(|all| all / replicas);
     let inner = [Field::Tensor, Field::Context, Field::Pipeline].map(|field| draft.ranks(field));
@@ -66,14 +66,14 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match reshard.as_ref().map_or("default", |setting| setting.text.as_str()) {
         "always" => draft.take(Field::Reshard, true, &place),
         "never" => draft.take(Field::Reshard, false, &place),
-        // With a pipeline the weights are kept, so that each micro-batch need not gather them again.
+        // With a pipeline, weights are kept so that each micro-batch need not gather them again.
         "default" if inner[2] > 1 => draft.take(Field::Reshard, false, &format!("{place}, default with a pipeline")),
         "default" => {}
         other => draft.refuse(&place, format!("'{other}' is none of default, always and never"), Field::Reshard),
     }
 }
 
-/// Layers of each stage; those of the first and the last are no fewer than of the others.
+/// Layers of each stage; the first and the last stage have no fewer than the others.
 pub(super) const STAGES: Codec = Codec::new(&[Field::StagesPerRank], read_stages, |writer| {
     let stages = writer.asked.stages();
     if stages == 1 {
@@ -95,7 +95,7 @@ pub(super) const STAGES: Codec = Codec::new(&[Field::StagesPerRank], read_stages
     },
 )]);
 
-/// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
+/// Stages per pipeline rank: from the layers of a stage if given, else two if the schedule has virtual stages.
 fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if draft.ranks(Field::Pipeline) > 1 {
         draft.assume(Field::Schedule, Schedule::OneForwardOneBackward, DEFAULT);
@@ -115,7 +115,7 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// A rank's batch is one micro-batch, or what a pipeline cuts into some.
+/// A rank's batch is one micro-batch, or is cut into several by a pipeline.
 pub(super) const BATCH: Codec =
     Codec::new(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch], read_batch, |writer| {
         let (plan, pipelined) = (writer.plan(), writer.layout.pipeline > 1);
@@ -123,7 +123,7 @@ pub(super) const BATCH: Codec =
         let mut lines = vec![Line::new(LOCAL, u64::from(plan.micro_batch) * u64::from(cut))];
         lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
         lines.extend(pipelined.then(|| Line::new(MICRO, plan.micro_batch)));
-        // A pipeline is refused with CUDA graphs.
+        // torchtitan refuses pipelines with CUDA graphs.
         lines.extend((pipelined && writer.version == "0.3.0").then(|| Line::new(EAGER, true)));
         lines
     });

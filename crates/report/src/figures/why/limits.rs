@@ -9,7 +9,7 @@ use crate::figures::figure::{BoundForm, Figure, Limit};
 
 use super::facts::{count, share};
 use super::formula::{Citation, Explanation, Formula};
-use given::{FSDP, Given};
+use given::{FSDP, LimitFacts};
 
 impl BoundForm {
     const fn words(self) -> &'static str {
@@ -47,7 +47,7 @@ struct LimitEntry {
     /// Its value, which is not finite where the state leaves no memory and the number means nothing.
     amount: fn(&FsdpLimits, BoundForm) -> Amount,
     /// How it follows from its inputs.
-    formula: fn(&Given) -> Formula,
+    formula: fn(&LimitFacts) -> Formula,
 }
 
 /// A row of the table, to be filled in.
@@ -64,7 +64,7 @@ impl LimitEntry {
         Self { about, ..self }
     }
 
-    const fn formula(self, formula: fn(&Given) -> Formula) -> Self {
+    const fn formula(self, formula: fn(&LimitFacts) -> Formula) -> Self {
         Self { formula, ..self }
     }
 }
@@ -222,7 +222,7 @@ impl Limit {
 
     /// How it is counted: `memory - parameters x state of a parameter`.
     pub fn formula(self, form: BoundForm, limits: &FsdpLimits) -> Formula {
-        (self.entry().formula)(&Given { limits, form })
+        (self.entry().formula)(&LimitFacts { limits, form })
     }
 
     /// Its amount as a column of limits shows it: whole tokens, as many as fit.

@@ -15,9 +15,9 @@ fn evaluated(id: &str, library: &Library) -> (Scenario, Evaluation) {
 }
 
 /// State that a session leaves if it changed something.
-fn left(scenarios: &[(&str, &Scenario)]) -> LeftOff {
+fn left(scenarios: &[(&str, &Scenario)]) -> SessionState {
     let scenarios = scenarios.iter().map(|(name, scenario)| ((*name).to_owned(), (*scenario).clone())).collect();
-    LeftOff { view: "map", scenarios, has_changed: true }
+    SessionState { view: "map", scenarios, has_changed: true }
 }
 
 /// What can be told apart in a file of a session: how far the scenario in hand prefetches.
@@ -70,7 +70,7 @@ fn two_sessions_that_go_on_from_one_both_stay() {
     other.keep(&left(&[("in hand", &to(3))])).unwrap();
     assert_eq!((depth(one.path()), one.previous().iter().map(|path| depth(path)).collect()), (3, vec![2]));
     // Who changed nothing takes nobody's place.
-    assert!(!idle.keep(&LeftOff { has_changed: false, ..left(&[("in hand", &to(4))]) }).unwrap());
+    assert!(!idle.keep(&SessionState { has_changed: false, ..left(&[("in hand", &to(4))]) }).unwrap());
     assert_eq!((depth(one.path()), one.previous().len()), (3, 1));
     // A session that died between two steps has left the last one aside.
     fs::remove_file(one.path()).unwrap();

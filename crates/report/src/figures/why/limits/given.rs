@@ -12,12 +12,12 @@ pub(super) const FSDP: &str =
     "Memory and Bandwidth are All You Need for Fully Sharded Data Parallel, arXiv 2504.03655, derived anew";
 
 /// Inputs of the limits' formulas.
-pub(super) struct Given<'a> {
+pub(super) struct LimitFacts<'a> {
     pub(super) limits: &'a FsdpLimits,
     pub(super) form: BoundForm,
 }
 
-impl Given<'_> {
+impl LimitFacts<'_> {
     /// A number as an input to another one's formula.
     pub(super) fn figure(&self, which: Limit) -> Formula {
         // A limit that is no bound is the same figure in both forms.
