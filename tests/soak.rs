@@ -212,7 +212,7 @@ impl JobContext {
                     self.files.transfer(number, transfer, Arc::clone(&self.app.library));
                 }
                 Command::Transfer { number, .. } => {
-                    let report = Box::new(JobReport::Sourced("no file of another tool is touched".to_owned()));
+                    let report = Box::new(JobReport::Said("no file of another tool is touched".to_owned()));
                     self.receive(JobReport::Transferred { number, report });
                 }
                 Command::StopTransfer => self.files.stop(),

@@ -423,7 +423,7 @@ pub enum JobReport {
     /// The outcome of an export.
     PlanExported(Box<ExportQuestion>, ExportOutcome),
     /// The outcome of a task on files.
-    Sourced(String),
+    Said(String),
     /// How far files are that a person waits for.
     Transferring {
         /// The number that was asked under.

@@ -41,7 +41,6 @@ mod beside;
 mod boundary;
 pub(crate) mod build;
 mod end_units;
-mod gather_costs;
 mod label;
 mod layer_units;
 mod memory;

@@ -13,7 +13,7 @@ use shardscope_report::figures::{Figure, Limit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A sentence on what happened, or why it cannot.
-    Sourced(Cow<'static, str>),
+    Said(Cow<'static, str>),
     /// That something is still computed: once it is there, this is no longer to be said.
     Computing(&'static str),
 }
@@ -23,7 +23,7 @@ impl Deref for Notice {
 
     fn deref(&self) -> &str {
         match self {
-            Self::Sourced(said) => said,
+            Self::Said(said) => said,
             Self::Computing(what) => what,
         }
     }
@@ -31,18 +31,18 @@ impl Deref for Notice {
 
 impl From<&'static str> for Notice {
     fn from(said: &'static str) -> Self {
-        Self::Sourced(said.into())
+        Self::Said(said.into())
     }
 }
 
 impl From<String> for Notice {
     fn from(said: String) -> Self {
-        Self::Sourced(said.into())
+        Self::Said(said.into())
     }
 }
 
 /// The notice where there is no figure.
-pub const NOTHING: Notice = Notice::Sourced(Cow::Borrowed("there is no figure here yet"));
+pub const NOTHING: Notice = Notice::Said(Cow::Borrowed("there is no figure here yet"));
 
 /// The notice where the figure is still computed.
 pub const LATER: Notice = Notice::Computing("still computing: there is no figure yet");

@@ -14,7 +14,7 @@ use shardscope_engine::search::{self, Cancel, Cell, Evaluator, Pool, Workspace};
 /// A view's question. Its answer, or each part of it, is of a type that the view alone takes in.
 pub trait ViewJob: Debug + Any + Send + Sync {
     /// Works the answer out and tells it.
-    fn work(&self, desk: &JobContext);
+    fn work(&self, job: &JobContext);
 }
 
 /// Questions are the same where they are one object.
@@ -84,25 +84,25 @@ pub struct SoFar<T> {
 
 /// Tells how far a long search is: at once where there is news, else once a pause is over.
 pub struct Teller<'a> {
-    desk: &'a JobContext<'a>,
+    job: &'a JobContext<'a>,
     begun: Instant,
     told: Option<Instant>,
 }
 
 impl<'a> Teller<'a> {
-    pub fn new(desk: &'a JobContext<'a>) -> Self {
-        Self { desk, begun: Instant::now(), told: None }
+    pub fn new(job: &'a JobContext<'a>) -> Self {
+        Self { job, begun: Instant::now(), told: None }
     }
 
     pub fn so_far<T: Clone + Any + Send>(&mut self, answer: &T, is_news: bool) {
-        if is_news || self.told.is_none_or(|told| told.elapsed() >= self.desk.pause) {
+        if is_news || self.told.is_none_or(|told| told.elapsed() >= self.job.pause) {
             self.told = Some(Instant::now());
-            self.desk.tell(SoFar { answer: answer.clone(), complete: false, elapsed: self.begun.elapsed() });
+            self.job.tell(SoFar { answer: answer.clone(), complete: false, elapsed: self.begun.elapsed() });
         }
     }
 
     pub fn end<T: Any + Send>(self, answer: T) {
-        self.desk.tell(SoFar { answer, complete: true, elapsed: self.begun.elapsed() });
+        self.job.tell(SoFar { answer, complete: true, elapsed: self.begun.elapsed() });
     }
 }
 
@@ -116,16 +116,16 @@ pub struct PinsFirst(pub Vec<(u64, Scenario)>, pub Option<Arc<dyn ViewJob>>);
 pub struct PinFound(pub u64, pub Result<Arc<Evaluation>, Vec<Problem>>);
 
 impl ViewJob for PinsFirst {
-    fn work(&self, desk: &JobContext) {
+    fn work(&self, job: &JobContext) {
         let Self(pins, then) = self;
         let mut workspace = Workspace::default();
-        for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
+        for (id, scenario) in pins.iter().take_while(|_| !job.cancel.is_cancelled()) {
             // A pin's figures are its own, whoever waits: they are told in any case.
             let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
-            (desk.tell)(Found::new(PinFound(*id, evaluation)));
+            (job.tell)(Found::new(PinFound(*id, evaluation)));
         }
-        if let Some(job) = then.as_ref().filter(|_| !desk.cancel.is_cancelled()) {
-            job.work(desk);
+        if let Some(next) = then.as_ref().filter(|_| !job.cancel.is_cancelled()) {
+            next.work(job);
         }
     }
 }

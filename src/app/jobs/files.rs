@@ -1,4 +1,4 @@
-//! Files, as the explorer asks for them, one errand after the other: snapshots, sets and maps written, snapshots and sets
+//! Files, as the explorer asks for them, one file_job after the other: snapshots, sets and maps written, snapshots and sets
 //! looked for and deleted, presets saved and read again, plans written for other tools; on a thread of their own, files
 //! of any length opened or taken in. What they hold is [`shardscope_report::snapshot`]'s and [`shardscope_interop`]'s.
 
@@ -65,7 +65,7 @@ struct NumberedTransfer {
 #[derive(Debug)]
 pub struct Files {
     /// Small files, and whatever is written.
-    errands: Sender<FileTask>,
+    file_jobs: Sender<FileTask>,
     /// A file to read.
     readings: Sender<FileTask>,
     unwritten: Unwritten,
@@ -75,7 +75,7 @@ pub struct Files {
 
 /// Tasks of a thread for files.
 enum FileTask {
-    FileJob(FileJob),
+    Job(FileJob),
     Transfer(NumberedTransfer),
 }
 
@@ -85,13 +85,13 @@ impl Files {
     /// `remembered` is the file of the folders in which snapshots were written.
     pub fn start(tell: &Tell, remembered: Option<PathBuf>) -> io::Result<Self> {
         let unwritten = Unwritten::default();
-        let errands = queue("files", tell, remembered.clone(), &unwritten)?;
+        let file_jobs = queue("files", tell, remembered.clone(), &unwritten)?;
         // A file may be long, or a pipe that nobody writes to.
         let readings = queue("reading", tell, remembered.clone(), &Unwritten::default())?;
         // One of the folders may not answer: nobody waits for what is swept.
         let sweep = move || snapshot::places(remembered.as_deref()).iter().for_each(|folder| disk::sweep(folder));
         thread::Builder::new().name("sweeping".to_owned()).spawn(sweep)?;
-        Ok(Self { errands, readings, unwritten, cancel: Cancel::default() })
+        Ok(Self { file_jobs, readings, unwritten, cancel: Cancel::default() })
     }
 
     /// Files still to be written.
@@ -99,16 +99,16 @@ impl Files {
         self.unwritten.clone()
     }
 
-    /// Runs an errand after those that wait.
-    pub fn run(&self, errand: FileJob) {
-        self.unwritten.put(errand.writes());
+    /// Runs an file_job after those that wait.
+    pub fn run(&self, file_job: FileJob) {
+        self.unwritten.put(file_job.writes());
         // The thread ends only with this.
-        let _ = self.errands.send(FileTask::FileJob(errand));
+        let _ = self.file_jobs.send(FileTask::Job(file_job));
     }
 
     /// Completes the path at the end of a line. A folder may not answer, which nothing that is written waits for.
     pub fn complete(&self, line: String) {
-        let _ = self.readings.send(FileTask::FileJob(FileJob::Complete(line)));
+        let _ = self.readings.send(FileTask::Job(FileJob::Complete(line)));
     }
 
     /// Reads or writes files that a person waits for.
@@ -118,7 +118,7 @@ impl Files {
             FileTransfer::Open(_) | FileTransfer::Import(_) => &self.readings,
             FileTransfer::Export(_) => {
                 self.unwritten.put(Some("the exported plan".to_owned()));
-                &self.errands
+                &self.file_jobs
             }
         };
         let cancel = self.cancel.clone();
@@ -138,7 +138,7 @@ fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwri
     let run = move || {
         for task in queue {
             match task {
-                FileTask::FileJob(errand) => tell(whole(|| errand.run(remembered.as_deref(), &unwritten))),
+                FileTask::Job(file_job) => tell(whole(|| file_job.run(remembered.as_deref(), &unwritten))),
                 FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }) => {
                     let watch = watch(number, cancel, &tell);
                     let report = Box::new(whole(|| transfer.run(&library, &watch)));
@@ -155,7 +155,7 @@ fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwri
 /// The report of a task, also where it panics: nothing of it outlives it.
 fn whole(task: impl FnOnce() -> JobReport) -> JobReport {
     catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|panic| {
-        JobReport::Sourced(format!(
+        JobReport::Said(format!(
             "reading or writing files failed: {}; this is a bug, please report it",
             message(&*panic)
         ))
@@ -215,7 +215,7 @@ impl FileJob {
                 let completion = complete(&line);
                 JobReport::Completed(line, completion)
             }
-            Self::Delete(path) => JobReport::Sourced(match snapshot::delete(&path) {
+            Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
             }),
@@ -224,7 +224,7 @@ impl FileJob {
                     let Saving { kind, id, .. } = saving;
                     JobReport::Saved { library: Box::new(library), kind, id, path: shown(&path) }
                 }
-                Err(why) => JobReport::Sourced(why),
+                Err(why) => JobReport::Said(why),
             },
             Self::Reload(library) => {
                 let (library, warnings) = folders::reload(&library);
@@ -239,7 +239,7 @@ impl FileTransfer {
         match self {
             Self::Open(path) => match snapshot::open_watched(&path, library, watch) {
                 Ok(opened) => JobReport::Opened(Box::new(opened), shown(&path)),
-                Err(error) => JobReport::Sourced(printable(&error.to_string())),
+                Err(error) => JobReport::Said(printable(&error.to_string())),
             },
             Self::Import(question) => {
                 let path = question.words.files.first().map_or_else(String::new, |path| shown(path));
@@ -268,7 +268,7 @@ fn evaluated(mut pins: Vec<Pin>) -> Vec<Pin> {
 }
 
 fn report_written(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {
-    JobReport::Sourced(match written {
+    JobReport::Said(match written {
         Ok(Ok(path)) => format!("exported to {}", shown(&path)),
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("the snapshot was not written: {error}"),

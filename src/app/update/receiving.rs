@@ -50,7 +50,7 @@ impl App {
             JobReport::Reloaded(library, warnings) => return self.take_reloaded(*library, &warnings),
             JobReport::Imported(result, path) => return self.take_imported(result, &path),
             JobReport::PlanExported(question, outcome) => return self.take_exported(&question, outcome),
-            JobReport::Sourced(said) => self.tell(said),
+            JobReport::Said(said) => self.tell(said),
             JobReport::Transferring { number, so_far } => self.take_progress(number, so_far),
             JobReport::Transferred { number, report } => return self.take_transferred(number, *report),
             JobReport::Failed { generation, job, message }

@@ -104,8 +104,8 @@ impl AdviceView {
 }
 
 impl ViewJob for AdviceSearch {
-    fn work(&self, desk: &JobContext) {
-        desk.tell(self.run(&desk.evaluator()));
+    fn work(&self, job: &JobContext) {
+        job.tell(self.run(&job.evaluator()));
     }
 }
 

@@ -187,8 +187,8 @@ fn rank(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> (u32, Stri
 }
 
 impl ViewJob for Tables {
-    fn work(&self, desk: &JobContext) {
-        desk.tell(runs::compare(self, &desk.evaluator()));
+    fn work(&self, job: &JobContext) {
+        job.tell(runs::compare(self, &job.evaluator()));
     }
 }
 

@@ -111,8 +111,8 @@ impl GridView {
 }
 
 impl ViewJob for GridSearch {
-    fn work(&self, desk: &JobContext) {
-        desk.tell(self.run(desk.cancel));
+    fn work(&self, job: &JobContext) {
+        job.tell(self.run(job.cancel));
     }
 }
 

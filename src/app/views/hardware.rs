@@ -92,10 +92,10 @@ pub struct HardwareFill {
 }
 
 impl ViewJob for HardwareFill {
-    fn work(&self, desk: &JobContext) {
-        let tell = |cells: Vec<(usize, Cell)>| desk.tell(cells);
-        let batch = Batch::new(desk.pause, &tell);
-        self.sweep.run(&desk.evaluator(), self.from, &|index, cell| batch.add(index, cell));
+    fn work(&self, job: &JobContext) {
+        let tell = |cells: Vec<(usize, Cell)>| job.tell(cells);
+        let batch = Batch::new(job.pause, &tell);
+        self.sweep.run(&job.evaluator(), self.from, &|index, cell| batch.add(index, cell));
         batch.send();
     }
 }

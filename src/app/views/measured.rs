@@ -109,10 +109,10 @@ struct RunQuestion {
 
 /// The causes, or why none is known.
 impl ViewJob for RunQuestion {
-    fn work(&self, desk: &JobContext) {
+    fn work(&self, job: &JobContext) {
         let Self { run, library } = self;
-        let found = RunDiagnosis::new(library, &run.scenario, run.figure, &desk.evaluator());
-        desk.tell(found.map_err(|why| why.to_string()));
+        let found = RunDiagnosis::new(library, &run.scenario, run.figure, &job.evaluator());
+        job.tell(found.map_err(|why| why.to_string()));
     }
 }
 

@@ -174,8 +174,8 @@ pub struct CurveFill {
 
 /// The plans within a limit, by its place.
 impl ViewJob for CurveFill {
-    fn work(&self, desk: &JobContext) {
-        self.curve.run(&desk.evaluator(), self.from, &|place, planned| desk.tell((place, planned)));
+    fn work(&self, job: &JobContext) {
+        self.curve.run(&job.evaluator(), self.from, &|place, planned| job.tell((place, planned)));
     }
 }
 

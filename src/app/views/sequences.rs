@@ -127,9 +127,9 @@ impl SequencesView {
 
 /// Tells of each length when its plan is found, and of what is tried once a pause is over.
 impl ViewJob for SequenceSearch {
-    fn work(&self, desk: &JobContext) {
-        let (mut teller, mut known) = (Teller::new(desk), 0);
-        let answer = self.run(&desk.evaluator(), &mut |so_far: &SequenceAnswer| {
+    fn work(&self, job: &JobContext) {
+        let (mut teller, mut known) = (Teller::new(job), 0);
+        let answer = self.run(&job.evaluator(), &mut |so_far: &SequenceAnswer| {
             let before = mem::replace(&mut known, so_far.lengths.len());
             teller.so_far(so_far, known > before);
         });

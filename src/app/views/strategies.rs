@@ -113,8 +113,8 @@ impl StrategiesView {
 
 /// The scenario with each strategy.
 impl ViewJob for Vec<(String, Candidate)> {
-    fn work(&self, desk: &JobContext) {
-        desk.tell(outcomes(self, &desk.evaluator()));
+    fn work(&self, job: &JobContext) {
+        job.tell(outcomes(self, &job.evaluator()));
     }
 }
 

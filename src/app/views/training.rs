@@ -233,8 +233,8 @@ fn change_network(factor: f64, context: &Context) -> Effect {
 
 /// The answer to each question, by its index.
 impl ViewJob for TrainingSearch {
-    fn work(&self, desk: &JobContext) {
-        self.run(&desk.evaluator(), &|index, answer| desk.tell((index, answer)));
+    fn work(&self, job: &JobContext) {
+        self.run(&job.evaluator(), &|index, answer| job.tell((index, answer)));
     }
 }
 

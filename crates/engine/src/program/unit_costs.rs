@@ -1,7 +1,6 @@
 //! Costs that passes over units share. Not for the passes of a kind of unit ([`super::layer_units`],
 //! [`super::end_units`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::cost::{ContextTransfers, Parameters, Payload, Rates, TensorTransfers, Transfer};
@@ -12,7 +11,6 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
-use super::gather_costs::GatherCosts;
 use super::label::{ModelPart, Phase, TaskKind};
 use super::network_transfer::{ExchangeId, NetworkTransfer, TransferSource};
 use super::stream::Stream;
@@ -33,8 +31,6 @@ pub(super) struct UnitCosts<'a> {
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
     pub staged: bool,
-    /// The gathers that were costed, shared by all clones.
-    pub gathers: Rc<GatherCosts>,
 }
 
 impl<'a> UnitCosts<'a> {
@@ -45,7 +41,7 @@ impl<'a> UnitCosts<'a> {
     /// The costs of units whose work is known.
     pub(crate) fn with_work(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool, work: Arc<UnitWork>) -> Self {
         let collectives = rates.scenario.stack.collectives.per_layer.into();
-        Self { rates, layout, place: 0, work, collectives, staged, gathers: Rc::default() }
+        Self { rates, layout, place: 0, work, collectives, staged }
     }
 
     /// The source of a transfer under this layout, from which it is costed again on another network.

@@ -36,7 +36,7 @@ impl UnitCosts<'_> {
     /// An all-gather of weights, with the passes that quantise and dequantise them.
     pub fn all_gather(&self, of: NetworkTransfer, payload: Payload, group: Group) -> UnitCollective {
         let (elements, format) = (payload.elements, payload.format);
-        let transfer = self.gathers.cost(self.rates, payload, group);
+        let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
         let passes = if format.quantised() {
             // Quantise this rank's shard, dequantise the whole.
@@ -207,7 +207,7 @@ impl UnitCosts<'_> {
     /// be dequantised before they are added [frontier D4].
     fn reduce_scatter(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
         if !payload.format.quantised() {
-            return (self.gathers.cost(self.rates, payload, group), TaskKind::ReduceScatter);
+            return (self.rates.gather(payload, group), TaskKind::ReduceScatter);
         }
         // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
         let one = payload.elements * (self.rates.storage() + 2.0 * Bytes::new(payload.format.bytes()));

@@ -80,7 +80,7 @@ pub(super) enum Tied {
     Yes,
     No,
     /// No default: the configuration must state it.
-    Sourced,
+    Said,
 }
 
 /// Number of norms in a layer.

@@ -217,7 +217,7 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
     const KEY: &str = "tie_word_embeddings";
     match (keys.switch_of_all("tied", KEY)?, family.tied) {
         (Some(tied), _) => Ok(tied),
-        (None, Tied::Sourced) => Err(keys.error(KEY, "is missing", "add it")),
+        (None, Tied::Said) => Err(keys.error(KEY, "is missing", "add it")),
         (None, usual) => {
             keys.assume("tied", usual == Tied::Yes, KEY);
             Ok(usual == Tied::Yes)

@@ -25,10 +25,10 @@ fn errands_are_run_in_order_and_none_is_dropped() {
         files.run(FileJob::Delete(path.clone()));
     }
     for path in &paths {
-        let JobReport::Sourced(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+        let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
         assert_eq!(said, format!("deleted {}", path.display()));
     }
-    let JobReport::Sourced(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
     assert!(said.starts_with("cannot delete "), "{said}");
 }
 
@@ -87,7 +87,7 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     };
     let JobReport::Opened(opened, _) = end(1) else { panic!("not opened") };
     assert_eq!(opened.scenario, answer.scenario);
-    let JobReport::Sourced(said) = end(2) else { panic!("no word") };
+    let JobReport::Said(said) = end(2) else { panic!("no word") };
     assert!(said.contains("none.toml: No such file"), "{said}");
 }
 
@@ -128,7 +128,7 @@ fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
     assert!(app.notice.as_ref().unwrap().contains("still reading /tmp/one.json"), "{:?}", app.notice);
     assert_eq!(press(&mut app, "<esc>"), [Command::StopTransfer]);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
-    let late = || Box::new(JobReport::Sourced("cannot be".to_owned()));
+    let late = || Box::new(JobReport::Said("cannot be".to_owned()));
     assert_eq!(app.receive(JobReport::Transferred { number: 1, report: late() }), []);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
     assert!(matches!(app.paste("/tmp/two.json")[..], [Command::Transfer { number: 2, .. }]));

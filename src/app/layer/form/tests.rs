@@ -37,8 +37,8 @@ fn enter(app: &mut App, label: &str, value: &str) {
     press(app, &format!("{}<ret>{value}<ret>", "j".repeat(at)));
 }
 
-fn receive(app: &mut App, errand: FileJob) {
-    let commands = app.receive(errand.run(None, &Unwritten::default()));
+fn receive(app: &mut App, file_job: FileJob) {
+    let commands = app.receive(file_job.run(None, &Unwritten::default()));
     crate::app::tests::obey(app, commands);
 }
 
@@ -46,14 +46,14 @@ fn receive(app: &mut App, errand: FileJob) {
 fn save(app: &mut App) {
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not saved: {:?}, {commands:?}", app.notice) };
-    let errand = FileJob::SavePreset(saving.clone(), Arc::clone(&app.library));
-    receive(app, errand);
+    let file_job = FileJob::SavePreset(saving.clone(), Arc::clone(&app.library));
+    receive(app, file_job);
 }
 
 fn reload(app: &mut App) {
     assert_eq!(app.update(Action::Reload), [Command::Reload]);
-    let errand = FileJob::Reload(Arc::clone(&app.library));
-    receive(app, errand);
+    let file_job = FileJob::Reload(Arc::clone(&app.library));
+    receive(app, file_job);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
     let report = FileJob::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None, &Unwritten::default());
-    assert!(matches!(&report, JobReport::Sourced(why) if why.contains("no home")), "{report:?}");
+    assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
     app.receive(report);
     assert!(form(&app).is_changed());
 }

@@ -256,20 +256,20 @@ impl PlanQuestion {
 /// proven, then of what a vendor's recipe would come to, and last of all that was found. Where nothing fits, plans that
 /// offload are searched too.
 impl ViewJob for PlanSearch {
-    fn work(&self, desk: &JobContext) {
-        let (mut teller, mut is_empty) = (Teller::new(desk), true);
+    fn work(&self, job: &JobContext) {
+        let (mut teller, mut is_empty) = (Teller::new(job), true);
         let mut tell = |so_far: &PlanSearchAnswer| {
             let first = mem::replace(&mut is_empty, so_far.plans.is_empty()) && !so_far.plans.is_empty();
             teller.so_far(so_far, first || so_far.exact);
         };
-        let evaluator = desk.evaluator();
+        let evaluator = job.evaluator();
         let mut answer = planner::best_plans(self, &evaluator, &mut tell);
         if answer.plans.is_empty() && answer.exact {
             answer = self.run_offloading(&evaluator, &mut tell).unwrap_or(answer);
         }
         // A plan that the search has simulated is never refused.
         if let Ok(Some(recipe)) = recipe_plan(self, &answer, &evaluator) {
-            desk.tell(recipe);
+            job.tell(recipe);
         }
         teller.end(answer);
     }

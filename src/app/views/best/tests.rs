@@ -199,8 +199,8 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
         (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
-    let desk = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
-    search.work(&desk);
+    let job = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    search.work(&job);
     let mut told = told.into_inner().expect("a lock");
     let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");
     assert!(all.complete);
@@ -235,8 +235,8 @@ fn what_a_vendor_s_recipe_comes_to_stands_beside_the_plans() {
         (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
-    let desk = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
-    search.work(&desk);
+    let job = JobContext { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    search.work(&job);
     let mut told = told.into_inner().expect("a lock");
     let all: SoFar<PlanSearchAnswer> = told.pop().and_then(|found| found.take().ok()).expect("an end");
     assert!(all.complete);
