@@ -61,11 +61,14 @@ embedded! {
         "accelerate-megatron",
         "deepspeed",
         "megatron",
+        "nemo-rl",
+        "openrlhf",
         "primus",
         "torchtitan",
         "torchtune",
         "trainer",
         "transformers",
+        "verl",
     ]
     "stacks" [
         "default",

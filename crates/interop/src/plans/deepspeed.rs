@@ -65,34 +65,6 @@ const OTHERS: &[ToolKey] = &[
     only("curriculum_learning.enabled", OFF, "every sequence is taken to be as long as the longest"),
     only("zero_optimization.zenflow*", OFF, "a plan updates all weights at the end of the step"),
     only("zero_optimization.zero_quantized_nontrainable_weights", OFF, "a plan trains all weights in full"),
-    nothing("seq_parallel_communication_data_type", "sequences are not split that way"),
-    nothing("torch_autocast.*", "it is off"),
-    nothing("amp.*", "it is off"),
-    nothing("elasticity.*", "it is off"),
-    nothing("progressive_layer_drop.*", "it is off"),
-    nothing("hybrid_engine.*", "it is off"),
-    nothing("eigenvalue.*", "it is off"),
-    nothing("data_efficiency.*", "it is off"),
-    nothing("curriculum_learning.*", "it is off"),
-    nothing("compile.*", "how code is compiled is not predicted"),
-    nothing("zero_optimization.memory_efficient_linear", "the stack says what linear layers keep"),
-    nothing("zero_optimization.round_robin_gradients", "each rank copies as many gradients either way"),
-    nothing("zero_optimization.use_multi_rank_bucket_allreduce", "as many bytes are reduced either way"),
-    nothing("activation_checkpointing.number_checkpoints", RECOMPUTED),
-    nothing("activation_checkpointing.contiguous_memory_optimization", RECOMPUTED),
-    nothing("activation_checkpointing.synchronize_checkpoint_boundary", RECOMPUTED),
-    nothing("zero_optimization.overlap_comm", "the stack says what overlaps"),
-    nothing("zero_optimization.contiguous_gradients", "the stack says where gradients lie"),
-    nothing("zero_optimization.reduce_scatter", "the stack says how gradients are reduced"),
-    nothing("zero_optimization.reduce_bucket_size", "gradients are reduced layer by layer"),
-    nothing("zero_optimization.allgather_bucket_size", "weights are gathered layer by layer"),
-    nothing("zero_optimization.allgather_partitions", "weights are gathered layer by layer"),
-    nothing("zero_optimization.sub_group_size", "the update's share of a step is the same"),
-    nothing("zero_optimization.stage3_max_live_parameters", "gathered layers are freed as soon as they are used"),
-    nothing("zero_optimization.max_live_parameters", "gathered layers are freed as soon as they are used"),
-    nothing("zero_optimization.max_reuse_distance", "gathered layers are freed as soon as they are used"),
-    nothing("zero_optimization.stage3_max_reuse_distance", "gathered layers are freed as soon as they are used"),
-    nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
 ];
 
 /// Ranks that share sequences by exchanging heads, DeepSpeed's only way
@@ -145,7 +117,6 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     clips("gradient_clipping"),
     nothing("offload_optimizer_nvme_path", DRIVES),
     nothing("offload_param_nvme_path", DRIVES),
-    nothing("seq_parallel_communication_data_type", "sequences are not split that way"),
     nothing("deepspeed_moe_layer_cls_names", "a plan shards experts like other parameters"),
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
@@ -154,8 +125,6 @@ const WITH_ACCELERATE: &[ToolKey] = &[
 const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
 
 const DRIVES: &str = "the cluster says how fast its drives are";
-
-const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
 /// Optimizers by the state that each keeps.
 const OPTIMIZERS: &[(&str, Value)] = &[

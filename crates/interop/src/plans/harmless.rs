@@ -21,6 +21,9 @@ pub(crate) const DEEPSPEED: &str = "deepspeed";
 pub(crate) const MEGATRON: &str = "megatron";
 pub(crate) const TORCHTITAN: &str = "torchtitan";
 pub(crate) const PRIMUS: &str = "primus";
+pub(crate) const VERL: &str = "verl";
+pub(crate) const OPENRLHF: &str = "openrlhf";
+pub(crate) const NEMO_RL: &str = "nemo-rl";
 
 /// Names without effect, and names of kernels, by tool.
 #[derive(Debug, Default)]

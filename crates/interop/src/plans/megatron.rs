@@ -103,11 +103,6 @@ const OTHERS: &[ToolKey] = &[
     only("tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("expert_tensor_parallel_num_weight_shards", &["1", "None"], WHOLE),
     only("use_torch_optimizer_for_cpu_offload", OFF, "the stack says how fast the host updates"),
-    nothing("overlap_grad_reduce", STACK),
-    nothing("overlap_param_gather", STACK),
-    nothing("use_flash_attn", STACK),
-    nothing("data_parallel_size", "it follows from the devices"),
-    nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];
 
 /// Arguments of related programs that train something else, nothing, or a recipe; in other tools' files they mean other

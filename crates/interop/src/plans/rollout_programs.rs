@@ -14,7 +14,7 @@ use super::launcher::DEVICES;
 use super::programs;
 use super::rollouts::RolloutSettings;
 use super::settings::ToolSettings;
-use super::table::{self, ToolKey};
+use super::table;
 
 /// A program that trains on answers which the model generates.
 struct RolloutProgram {
@@ -28,8 +28,8 @@ struct RolloutProgram {
     assigns: bool,
     /// Reads the program's settings.
     read: fn(&mut RolloutSettings<'_>),
-    /// Settings without effect on size, time or memory.
-    harmless: &'static [ToolKey],
+    /// The file of settings without effect on size, time or memory.
+    tool: &'static str,
 }
 
 const PROGRAMS: &[RolloutProgram] = &[verl::PROGRAM, openrlhf::PROGRAM, openrlhf::PAIRS, nemo_rl::PROGRAM];
@@ -98,7 +98,7 @@ pub(super) fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) -> bool {
     (program.read)(&mut said);
     said.settings.take(DEVICES);
     said.draft.assume(Field::Precision, Precision::Bf16, said.default());
-    table::read(program.harmless, settings, draft);
-    table::leave(harmless::LAUNCHER, std::mem::take(settings), draft);
+    let settings = table::without_effect(program.tool, std::mem::take(settings), draft);
+    table::leave(harmless::LAUNCHER, settings, draft);
     true
 }

@@ -79,36 +79,25 @@ const OTHERS: &[ToolKey] = &[
     only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
     only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
     only("fault_tolerance.enable", OFF, "give the plan of one replica"),
-    nothing("compile.*", "by what it is compiled changes no size"),
     only("parallelism.pipeline_parallel_schedule_csv", OFF, "name one of torchtitan's schedules"),
     only(
         "parallelism.pipeline_parallel_expert_parallel_overlap",
         OFF,
         "a plan hides experts' exchanges by --ep-overlap",
     ),
-    nothing("parallelism.expert_parallel_comm_backend", "experts are not split that way"),
-    nothing("parallelism.context_parallel_load_balancer", "a plan's ranks have equal shares"),
     only("experimental.enable_compiled_autograd", OFF, "a plan gathers as FSDP2 does"),
     only("activation_checkpoint.memory_budget", OFF, "say what is computed again by --recompute"),
     only("float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
     only("quantize.linear.float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
     only("quantize.grouped_mm.*", OFF, "a plan's precision is one for all products"),
-    nothing("quantize.linear.*", "the stack says how fp8 is scaled"),
     only("float8.emulate", OFF, "a plan's fp8 is the device's"),
-    nothing("float8.recipe_name", "the stack says how fp8 is scaled"),
-    nothing("mx.*", "the stack says how fp8 is scaled"),
-    nothing("model.print_after_conversion", "logs are no part of a step"),
-    nothing("fault_tolerance.*", "it is off"),
     only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
-    nothing("debug.*", "it is off"),
     nothing(EAGER, "a plan says by --cuda-graphs what they replay"),
     words(
         "parallelism.disable_loss_parallel",
         Field::Loss,
         &[("true", loss::OF_WHOLE_LOGITS), ("false", loss::OF_STACK)],
     ),
-    nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
-    nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
 
 /// Keys of torchtitan's file, and where torchtitan deviates from plans.
@@ -125,7 +114,6 @@ const COMPILE: &str = "compile.enable";
 const EAGER: &str = "training.disable_cuda_graphs";
 const COMPONENTS: &str = "compile.components";
 const GATHERED: &str = "leave it out: a plan gathers weights in bf16";
-const EVENLY: &str = "a plan cuts stages evenly";
 const TENSOR: &str = "parallelism.tensor_parallel_degree";
 const CONTEXT: &str = "parallelism.context_parallel_degree";
 const PIPELINE: &str = "parallelism.pipeline_parallel_degree";

@@ -67,10 +67,8 @@ const KEYS: &[ToolKey] = &[
 
 /// Keys that no plan can express, and keys without effect.
 const OTHERS: &[ToolKey] = &[
-    nothing("optimizer.*", "rates of learning change no size"),
     only("optimizer_in_bwd", OFF, "a plan updates at the end of the step"),
     only("enable_fp8_training", OFF, "say the recipe by --precision, and switch it off"),
-    nothing("fp8_recipe_name", "nothing is trained in fp8"),
     codec(&SELECTIVE),
     only("ac_mode", &["full", "none"], "say what is computed again by --recompute, and leave it out"),
     only("quantizer*", OFF, ALONE),
@@ -84,13 +82,7 @@ const OTHERS: &[ToolKey] = &[
     only("reward*", &[], ALONE),
     only("teacher*", &[], ALONE),
     only("ppo*", &[], ALONE),
-    nothing("dataloader.*", "where data come from is no part of a step"),
     only("loss.num_output_chunks", &["8"], "say the tokens of a chunk by --loss-chunk, and leave it out"),
-    nothing("loss*", "which tokens count changes no size"),
-    nothing("custom_sharded_layers", "a plan gathers embedding and head by themselves"),
-    nothing("memory_efficient_fsdp_wrap", "a plan gathers embedding and head by themselves"),
-    nothing("tensor_parallel_plan*", "a plan cuts every matrix"),
-    nothing("dataset.packed", "every sequence is taken to be as long as the longest"),
     only("resize_token_embeddings", OFF, "give the model's shape by --model"),
 ];
 

@@ -3,8 +3,8 @@
 use shardscope_engine::plan::{Format, Offload, Padding, PostMethod, RolloutLayout, TrainerOffload};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::super::harmless;
 use super::super::rollouts::RolloutSettings;
-use super::super::table::{self, nothing};
 use super::RolloutProgram;
 
 pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
@@ -13,53 +13,8 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     keys: &[&["grpo", "policy"], &["dpo", "policy"], &["rm", "policy"]],
     assigns: true,
     read,
-    harmless: &[
-        nothing("grpo.*", RUN),
-        nothing("dpo.*", LOSS),
-        nothing("rm.*", LOSS),
-        nothing("loss_fn.*", LOSS),
-        nothing("checkpointing.*", RUN),
-        nothing("data.*", RUN),
-        nothing("env.*", RUN),
-        nothing("logger.*", RUN),
-        nothing("cluster.*", RUN),
-        nothing("policy.optimizer.*", LOSS),
-        nothing("policy.scheduler*", LOSS),
-        nothing("policy.tokenizer*", RUN),
-        nothing("policy.max_grad_norm", LOSS),
-        nothing("policy.make_sequence_length_divisible_by", PACKED),
-        nothing("policy.sequence_packing*", PACKED),
-        nothing("policy.dynamic_batching*", PACKED),
-        nothing("policy.logprob_batch_size", "a forward alone takes as many answers at once as an update"),
-        nothing("policy.generation.temperature", SAMPLED),
-        nothing("policy.generation.top_*", SAMPLED),
-        nothing("policy.generation.stop_*", SAMPLED),
-        nothing("policy.generation.vllm_cfg.enforce_eager", SAMPLED),
-        nothing("policy.generation.vllm_cfg.load_format", RUN),
-        nothing("policy.generation.vllm_kwargs*", SAMPLED),
-        nothing("policy.megatron_cfg.optimizer*", LOSS),
-        nothing("policy.megatron_cfg.scheduler*", LOSS),
-        nothing("policy.megatron_cfg.sequence_parallel", BACKEND),
-        nothing("policy.megatron_cfg.moe_*", BACKEND),
-        nothing("policy.megatron_cfg.converter_type", BACKEND),
-        nothing("policy.megatron_cfg.pipeline_dtype", BACKEND),
-        nothing("policy.megatron_cfg.empty_unused_memory_level", BACKEND),
-        nothing("policy.megatron_cfg.distributed_data_parallel_config*", BACKEND),
-        nothing("policy.megatron_cfg.env_vars*", RUN),
-        nothing("policy.dtensor_cfg.sequence_parallel", BACKEND),
-        nothing("policy.dtensor_cfg.env_vars*", RUN),
-        nothing("policy.dtensor_cfg.custom_parallel_plan", BACKEND),
-        nothing("policy.dtensor_cfg.clear_cache_every_n_steps", RUN),
-        nothing("policy.dtensor_cfg.automodel_kwargs*", BACKEND),
-        nothing("policy.dtensor_cfg._v2", BACKEND),
-    ],
+    tool: harmless::NEMO_RL,
 };
-
-const RUN: &str = "it is of the run, and no part of a step";
-const LOSS: &str = "numbers of a loss change neither size nor time";
-const SAMPLED: &str = "rollouts are not timed";
-const BACKEND: &str = "the stack says how its backend trains";
-const PACKED: &str = "every answer is taken to be as long as the longest";
 
 /// Methods on given answers, by their sections.
 const GIVEN: [(&str, PostMethod); 2] = [("dpo", PostMethod::Dpo), ("rm", PostMethod::Reward)];

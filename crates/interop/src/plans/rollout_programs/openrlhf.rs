@@ -7,6 +7,7 @@ use shardscope_engine::plan::{
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
+use super::super::harmless;
 use super::super::launcher::DEVICES;
 use super::super::rollouts::RolloutSettings;
 use super::super::table::{self, OFF, ToolKey, clips, nothing, only, optimizers};
@@ -18,7 +19,7 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     keys: &[&["vllm_num_engines"], &["vllm.num_engines"]],
     assigns: false,
     read,
-    harmless: HARMLESS,
+    tool: harmless::OPENRLHF,
 };
 
 /// DPO, on pairs of given answers.
@@ -29,87 +30,7 @@ pub(super) const PAIRS: RolloutProgram = RolloutProgram {
     ..PROGRAM
 };
 
-const HARMLESS: &[ToolKey] = &[
-    nothing("data.*", RUN),
-    nothing("prompt_data*", RUN),
-    nothing("input_key", RUN),
-    nothing("label_key", RUN),
-    nothing("apply_chat_template", RUN),
-    nothing("save_*", RUN),
-    nothing("ckpt_*", RUN),
-    nothing("ckpt.*", RUN),
-    nothing("logger.*", RUN),
-    nothing("load_checkpoint", RUN),
-    nothing("use_wandb", RUN),
-    nothing("use_tensorboard", RUN),
-    nothing("num_episodes", RUN),
-    nothing("max_samples", RUN),
-    nothing("remote_rm_url", "code that scores answers is no part of the devices' memory"),
-    nothing("reward.remote_url", "code that scores answers is no part of the devices' memory"),
-    nothing("actor_learning_rate", LOSS),
-    nothing("critic_learning_rate", LOSS),
-    nothing("gamma", LOSS),
-    nothing("lambd", LOSS),
-    nothing("l2", LOSS),
-    nothing("normalize_reward", LOSS),
-    nothing("eps_clip*", LOSS),
-    nothing("algo.*", LOSS),
-    nothing("use_kl_loss", LOSS),
-    nothing("kl_estimator", LOSS),
-    nothing("packing_samples", "every answer is taken to be as long as the longest"),
-    nothing("ds.packing_samples", "every answer is taken to be as long as the longest"),
-    nothing("micro_rollout_batch_size", "a forward alone takes as many answers at once as an update"),
-    nothing("rollout.micro_batch_size", "a forward alone takes as many answers at once as an update"),
-    nothing("enable_prefix_caching", UNTIMED),
-    nothing("enforce_eager", UNTIMED),
-    nothing("vllm_sync_*", UNTIMED),
-    nothing("vllm.sync_backend", UNTIMED),
-    nothing("flash_attn", "the stack says which attention runs"),
-    nothing("bf16", "products are in bf16"),
-    nothing("eval.*", RUN),
-    nothing("eval_*", RUN),
-    nothing("dataset*", RUN),
-    nothing("train.seed", RUN),
-    nothing("seed", RUN),
-    nothing("local_rank", RUN),
-    nothing("use_ms", RUN),
-    nothing("chosen_key", RUN),
-    nothing("rejected_key", RUN),
-    nothing("prompt_key", RUN),
-    nothing("input_template", RUN),
-    nothing("tokenizer_chat_template", RUN),
-    nothing("wandb_*", RUN),
-    nothing("logging_steps", RUN),
-    nothing("disable_*", RUN),
-    nothing("ds.use_universal_ckpt", RUN),
-    nothing("use_ds_universal_ckpt", RUN),
-    nothing("adam.*", LOSS),
-    nothing("adam_betas", LOSS),
-    nothing("muon.*", LOSS),
-    nothing("learning_rate", LOSS),
-    nothing("lr_*", LOSS),
-    nothing("min_lr_ratio", LOSS),
-    nothing("beta", LOSS),
-    nothing("ipo", LOSS),
-    nothing("label_smoothing", LOSS),
-    nothing("aux_loss_coef", LOSS),
-    nothing("nll_loss_coef", LOSS),
-    nothing("model.*", LOSS),
-    nothing("lora_alpha", LOSS),
-    nothing("lora_dropout", LOSS),
-    nothing("ds.lora.*", LOSS),
-    nothing("gradient_checkpointing_use_reentrant", "how it is computed again changes no size"),
-    nothing("overlap_comm", "the stack says what overlaps"),
-    nothing("ds.overlap_comm", "the stack says what overlaps"),
-    nothing("ring_head_stride", "the stack says which attention runs"),
-    nothing("ds.ring_attn_head_stride", "the stack says which attention runs"),
-    nothing("ds.attn_implementation", "the stack says which attention runs"),
-    nothing("ds.experts_implementation", "the stack says how experts are multiplied"),
-];
-
 const RUN: &str = "it is of the run, and no part of a step";
-const LOSS: &str = "numbers of a loss change neither size nor time";
-const UNTIMED: &str = "rollouts are not timed";
 
 /// Names since 2026, and before.
 const NAMES: &[(&str, &str)] = &[

@@ -5,6 +5,7 @@ use shardscope_engine::plan::{ContextKind, Format, LossKind, Offload, PostMethod
 use shardscope_engine::scenario::{Field, Value};
 
 use super::super::accelerate;
+use super::super::harmless;
 use super::super::megatron;
 use super::super::rollouts::RolloutSettings;
 use super::super::settings::Setting;
@@ -17,79 +18,10 @@ pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
     keys: &[&["actor_rollout_ref"]],
     assigns: true,
     read,
-    harmless: &[
-        nothing("data.*", DATA),
-        nothing("trainer.*", RUN),
-        nothing("algorithm.*", LOSS),
-        nothing("reward_manager*", CODE),
-        nothing("custom_reward_function*", CODE),
-        nothing("reward.*", CODE),
-        nothing("ray_*", RUN),
-        nothing("hydra*", RUN),
-        nothing("config_path", RUN),
-        nothing("global_profiler*", RUN),
-        nothing("critic.optim*", LOSS),
-        nothing("critic.cliprange*", LOSS),
-        nothing("critic.model.*", SHARED),
-        nothing("critic.ppo_*", SHARED),
-        nothing("critic.forward_*", SHARED),
-        nothing("critic.fsdp*", SHARED),
-        nothing("actor_rollout_ref.actor.optim*", LOSS),
-        nothing("actor_rollout_ref.actor.clip*", LOSS),
-        nothing("actor_rollout_ref.actor.kl_*", LOSS),
-        nothing("actor_rollout_ref.actor.entropy_coeff", LOSS),
-        nothing("actor_rollout_ref.actor.loss_*", LOSS),
-        nothing("actor_rollout_ref.actor.policy_loss*", LOSS),
-        nothing("actor_rollout_ref.actor.grad_clip", LOSS),
-        nothing("actor_rollout_ref.actor.checkpoint*", RUN),
-        nothing("actor_rollout_ref.actor.profiler*", RUN),
-        nothing("actor_rollout_ref.ref.profiler*", RUN),
-        nothing("actor_rollout_ref.rollout.profiler*", RUN),
-        nothing("actor_rollout_ref.nccl_timeout", RUN),
-        nothing("actor_rollout_ref.actor.use_rollout_log_probs", LOSS),
-        nothing("actor_rollout_ref.rollout.calculate_log_probs", UNTIMED),
-        nothing("actor_rollout_ref.rollout.max_model_len", UNTIMED),
-        nothing("actor_rollout_ref.rollout.agent*", UNTIMED),
-        nothing("actor_rollout_ref.rollout.prompt_length", "data.max_prompt_length says it"),
-        nothing("actor_rollout_ref.rollout.response_length", "data.max_response_length says it"),
-        nothing("actor_rollout_ref.ref.use_torch_compile", FORWARDS),
-        nothing("actor_rollout_ref.ref.entropy*", "nothing takes the reference's entropy"),
-        nothing("actor_rollout_ref.ref.fsdp_config.entropy*", "nothing takes the reference's entropy"),
-        nothing("actor_rollout_ref.ref.megatron.entropy*", "nothing takes the reference's entropy"),
-        nothing("actor_rollout_ref.rollout.temperature", SAMPLED),
-        nothing("actor_rollout_ref.rollout.top_*", SAMPLED),
-        nothing("actor_rollout_ref.rollout.do_sample", SAMPLED),
-        nothing("actor_rollout_ref.rollout.val_kwargs*", SAMPLED),
-        nothing("actor_rollout_ref.rollout.seed", SAMPLED),
-        nothing("actor_rollout_ref.rollout.mode", UNTIMED),
-        nothing("actor_rollout_ref.rollout.multi_turn.format", UNTIMED),
-        nothing("actor_rollout_ref.rollout.engine_kwargs.vllm.disable_mm_preprocessor_cache", UNTIMED),
-        nothing("actor_rollout_ref.actor.fsdp_config.mixed_precision.buffer_dtype", "buffers are small"),
-        nothing("actor_rollout_ref.rollout.enforce_eager", UNTIMED),
-        nothing("actor_rollout_ref.rollout.enable_chunked_prefill", UNTIMED),
-        nothing("actor_rollout_ref.rollout.enable_prefix_caching", UNTIMED),
-        nothing("actor_rollout_ref.rollout.max_num_batched_tokens", UNTIMED),
-        nothing("actor_rollout_ref.rollout.disable_log_stats", RUN),
-        nothing("actor_rollout_ref.rollout.load_format", RUN),
-        nothing("actor_rollout_ref.rollout.layered_summon", UNTIMED),
-        nothing("actor_rollout_ref.rollout.log_prob_*", FORWARDS),
-        nothing("actor_rollout_ref.ref.log_prob_*", FORWARDS),
-        nothing("actor_rollout_ref.model.use_remove_padding", "every answer is taken to be as long as the longest"),
-        nothing("actor_rollout_ref.model.external_lib", RUN),
-        nothing("actor_rollout_ref.model.trust_remote_code", RUN),
-        nothing("actor_rollout_ref.model.lora_alpha", LOSS),
-        nothing("actor_rollout_ref.model.target_modules", "all matrices are taken"),
-    ],
+    tool: harmless::VERL,
 };
 
-const DATA: &str = "data change neither size nor time";
 const RUN: &str = "it is of the run, and no part of a step";
-const LOSS: &str = "numbers of a loss change neither size nor time";
-const CODE: &str = "code that scores answers is no part of the devices' memory";
-const SHARED: &str = "a critic is trained as the model is";
-const SAMPLED: &str = "how a token is chosen changes no size";
-const UNTIMED: &str = "rollouts are not timed";
-const FORWARDS: &str = "a forward alone takes as many answers at once as an update";
 
 const ACTOR: &str = "actor_rollout_ref.actor";
 
