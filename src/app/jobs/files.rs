@@ -1,4 +1,4 @@
-//! Files, as the explorer asks for them, one file_job after the other: snapshots, sets and maps written, snapshots and sets
+//! Files, as the explorer asks for them, one job after the other: snapshots, sets and maps written, snapshots and sets
 //! looked for and deleted, presets saved and read again, plans written for other tools; on a thread of their own, files
 //! of any length opened or taken in. What they hold is [`shardscope_report::snapshot`]'s and [`shardscope_interop`]'s.
 
@@ -99,7 +99,7 @@ impl Files {
         self.unwritten.clone()
     }
 
-    /// Runs an file_job after those that wait.
+    /// Runs a job after those that wait.
     pub fn run(&self, file_job: FileJob) {
         self.unwritten.put(file_job.writes());
         // The thread ends only with this.

@@ -67,17 +67,10 @@ pub(super) const KEYS: &[ToolKey] = &[
     compiled("torch_compile_backend", OFF),
     compiled("torch_compile_mode", OFF),
     compiled("torchdynamo", OFF),
-    nothing("use_reentrant", "how it is computed again changes no size"),
-    nothing("use_reentrant_gc", "how it is computed again changes no size"),
     nothing("gradient_checkpointing_kwargs*", "how it is computed again changes no size"),
     only("activation_checkpointing_kwargs.every_n_layers", &["1"], "say the share of layers by --recompute"),
     only("activation_checkpointing_kwargs.offload", OFF, "say it by --offload checkpoints, and switch it off"),
     nothing("activation_checkpointing_kwargs*", "how it is computed again changes no size"),
-    nothing("tf32", "the device says how fast it multiplies"),
-    nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
-    nothing("fsdp_min_num_params", "a plan gathers layer by layer"),
-    nothing("group_by_length", FULL),
-    nothing("train_sampling_strategy", FULL),
 ];
 
 /// Key for reducing gradients at each micro-batch.

@@ -22,7 +22,7 @@ pub(crate) const UNKNOWN_COUNT: u32 = 0;
 pub(crate) struct NodeKind {
     /// Type of the devices; empty if the scheduler has none.
     pub device: String,
-    /// Devices per node, or [`UNSAID`].
+    /// Devices per node, or [`UNKNOWN_COUNT`].
     pub devices: u32,
     /// Number of such nodes.
     pub nodes: u32,

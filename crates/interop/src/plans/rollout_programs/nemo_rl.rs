@@ -5,6 +5,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::super::harmless;
 use super::super::rollouts::RolloutSettings;
+use super::super::table;
 use super::RolloutProgram;
 
 pub(super) const PROGRAM: RolloutProgram = RolloutProgram {
