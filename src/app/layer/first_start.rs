@@ -58,7 +58,7 @@ mod tests {
             press(&mut app, key);
             assert_eq!(app.place(), place, "{key}");
         }
-        for key in ["1", "<esc>", "q"] {
+        for key in ["1", "<ret>", "<esc>", "q"] {
             let mut app = first();
             press(&mut app, key);
             assert!(app.layer.is_none() && app.view == ViewId::MAP, "{key}");

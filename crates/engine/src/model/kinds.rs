@@ -76,13 +76,11 @@ impl LayerKind {
 
     /// Its place in [`Self::ALL`], behind all of those where it is frozen.
     const fn index(self) -> usize {
-        let behind = if self.frozen { Self::ALL.len() } else { 0 };
-        behind
-            + 3 * (if matches!(self.mixer, Mixer::None) { 3 } else { self.mlp as usize })
-            + match self.mixer {
-                Mixer::None => self.mlp as usize,
-                mixer => mixer as usize,
-            }
+        let place = match self.mixer {
+            Mixer::None => 9 + self.mlp as usize,
+            mixer => 3 * self.mlp as usize + mixer as usize,
+        };
+        if self.frozen { Self::ALL.len() + place } else { place }
     }
 
     /// Whether it has experts.

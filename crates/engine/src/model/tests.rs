@@ -269,6 +269,42 @@ fn norms_and_biases_are_those_that_are_there() {
     assert_eq!(biases(Biases { mlp: true, ..Biases::default() }), 4 * (512 + 128));
 }
 
+/// Counting turn by turn finds as many layers of each kind as asking layer by layer does, wherever turns begin, end and mix.
+#[test]
+fn kinds_are_counted_as_layers_are() {
+    let every = |every: u32| AttentionWindow { size: 8, full_every: Some(every), ..AttentionWindow::default() };
+    let windows = [
+        None,
+        Some(every(6)),
+        Some(AttentionWindow { full_leads: true, full_first: true, ..every(4) }),
+        Some(AttentionWindow { layers: Some(7), full_every: None, ..every(2) }),
+    ];
+    let experts = [None, Some(experts(Some(3))), Some(Experts { every: Some(2), ..experts(Some(1)) })];
+    let nets = [None, Some(delta_net()), Some(GatedDeltaNet { full_every: 4, full_last: true, ..delta_net() })];
+    let patterns = [None, Some(pattern("M-*EM"))];
+    for (window, experts) in windows.into_iter().flat_map(|window| experts.map(|experts| (window, experts))) {
+        for (delta_net, pattern) in nets.into_iter().flat_map(|net| patterns.clone().map(|pattern| (net, pattern))) {
+            for (frozen_layers, mtp_layers) in [(0, 0), (5, 0), (9, 2)] {
+                let model = Model {
+                    layers: 61,
+                    window,
+                    experts,
+                    delta_net,
+                    pattern: pattern.clone(),
+                    frozen_layers,
+                    mtp_layers,
+                    ..plain()
+                };
+                let asked = |kind| (0..model.all_layers()).filter(|layer| model.kind(*layer) == kind).count();
+                for (kind, count) in model.kinds() {
+                    assert_eq!(asked(kind), count as usize, "{kind:?} of {model:?}");
+                }
+                assert_eq!(model.kinds().map(|(_, count)| count).sum::<u32>(), model.all_layers(), "{model:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_at_its_field() {
     let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();

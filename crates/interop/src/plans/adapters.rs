@@ -174,7 +174,7 @@ fn dequantised(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Takes all settings of these names, and returns the last one.
-fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
+fn last_of(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
     names.iter().filter_map(|name| settings.take(name)).last()
 }
 
@@ -186,7 +186,7 @@ pub fn read(settings: &mut ToolSettings, program: &KnownProgram, draft: &mut Pla
     let says_full = METHODS.iter().any(|name| settings.text(name) == Some(TrainMethod::Full.word()))
         || settings.text("full_finetune").is_some_and(|text| table::switched(text) == "true");
     let method = method(settings, draft);
-    let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
+    let (rank, targets) = (last_of(settings, &RANKS), last_of(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
     // A file that gives a rank trains adapters, whatever its switch is called.
     let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (TrainMethod::Lora, rank.place.clone()));
@@ -304,7 +304,7 @@ fn quantised(
         }
     }
     if let Some((format @ FrozenFormat::Nf4, _)) = &mut found
-        && !first(settings, &NESTED).as_ref().map_or(program.quantises_scales, is_on)
+        && !last_of(settings, &NESTED).as_ref().map_or(program.quantises_scales, is_on)
     {
         *format = FrozenFormat::Nf4Single;
     }
@@ -429,8 +429,8 @@ pub(super) const PEFT: Codec = Codec::new(
                 Line::new("bnb_4bit_quant_type", "nf4"),
                 Line::new("use_bnb_nested_quant", format == FrozenFormat::Nf4),
             ]),
-            // bitsandbytes has no weights in fp8.
             FrozenFormat::Fp32 => lines.push(Line::new("dtype", "float32")),
+            // bitsandbytes has no weights in fp8.
             FrozenFormat::Bf16 | FrozenFormat::Fp8 => {}
         }
         lines

@@ -117,7 +117,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("/", Action::Search, "search", "search the inputs")
             .key("esc q i", Action::Close, "close", "close"),
         KeyPlace::FirstStart => keys
-            .key("1 esc q", Action::Close, "sample", "a look around: the sample behind this card")
+            .key("1 enter esc q", Action::Close, "sample", "the sample behind this card")
             .key("2", Action::Begin(Beginning::Model), "", "a model's config.json, by its path")
             .key("3", Action::Begin(Beginning::Cluster), "", "a cluster: choose it, or one like it")
             .key("4", Action::Begin(Beginning::Run), "", "a log, or the output of sinfo or nvidia-smi, by its path")

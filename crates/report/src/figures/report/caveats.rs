@@ -3,6 +3,7 @@
 use shardscope_engine::cost::{self, FUSED_SOFTMAX_BATCH, Factors, Rates};
 use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, beyond, evidence, peak_half_width};
 use shardscope_engine::hardware::HighestMfu;
+use shardscope_engine::model::Recurrence;
 use shardscope_engine::plan::{CudaGraphs, Ema, Module, Padding, Precision};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{HostThreads, PAGEABLE, Scenario};
@@ -112,9 +113,10 @@ fn unlike_rows(scenario: &Scenario, summary: &Summary, part: Unmeasured) -> Stri
                 .to_owned();
         }
         Unmeasured::Recurrence => {
-            return "no run with gated delta nets was measured, whose kernels are timed as published ones alone, and there is no error \
-                    band"
-                .to_owned();
+            let mixer = scenario.model.recurrent().map_or("recurrent", Recurrence::name);
+            return format!(
+                "no run with {mixer} layers was measured, whose kernels are timed as published ones alone, and there is no error band"
+            );
         }
         Unmeasured::SparseAttention => {
             "no run with sparse attention was measured, whose indexer is taken at the full rate of products".to_owned()
