@@ -1,6 +1,6 @@
 //! Bytes of activations: what forward keeps for backward, what backward works in.
 
-use std::ops::Add;
+use derive_more::Add;
 
 use crate::model::{LayerKind, LayerPart, MatrixRole};
 use crate::plan::{Extent, Format, HostModule};
@@ -29,7 +29,7 @@ pub struct Activations {
 }
 
 /// Activation bytes of a piece of a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add)]
 pub struct PieceActivations {
     /// Kept by a piece that is not computed again from the layer's input.
     pub kept: Bytes,
@@ -39,19 +39,6 @@ pub struct PieceActivations {
     pub whole: Bytes,
     /// Working memory of its backward.
     pub working: Bytes,
-}
-
-impl Add for PieceActivations {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            kept: self.kept + other.kept,
-            on_host: self.on_host + other.on_host,
-            whole: self.whole + other.whole,
-            working: self.working + other.working,
-        }
-    }
 }
 
 impl Activations {

@@ -4,7 +4,7 @@
 //! An adapter of rank `r` beside a matrix of `in` rows and `out` columns is two matrices, `in x r` and `r x out`, whose
 //! product is added to that of the frozen matrix (Hu et al., arXiv 2106.09685, section 4.1).
 
-use std::ops::{Add, Div, Mul, Sub};
+use derive_more::{Add, Div, Mul, Sub};
 
 use crate::model::{LayerKind, LayerMatrix, LayerPart, Matrix, MatrixRole, PartParameters};
 use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, OptimizerBytes, Plan};
@@ -18,7 +18,7 @@ use super::rates::Rates;
 
 /// Parameters of some operators. Of a part of the model, what each tensor rank has whole counts once for each of them, so that
 /// they divide the sum.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Sub, Mul, Div)]
 pub struct Parameters {
     /// All weights, in elements of the storage format: frozen ones of fewer bits count by their bytes.
     pub weights: Count,
@@ -110,48 +110,6 @@ impl Parameters {
         let trained = adapters.map(|one| Count::from(copies(&one) * adapter_parameters(&one, tuning.rank))).sum();
         let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
         Self { weights: frozen + Count::from(all - matrices) + trained, trained, ..Self::NONE }
-    }
-}
-
-impl Add for Parameters {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        let Self { weights, trained, linear, muon } = other;
-        Self {
-            weights: self.weights + weights,
-            trained: self.trained + trained,
-            linear: self.linear + linear,
-            muon: self.muon + muon,
-        }
-    }
-}
-
-impl Sub for Parameters {
-    type Output = Self;
-    fn sub(self, part: Self) -> Self {
-        let Self { weights, trained, linear, muon } = part;
-        Self {
-            weights: self.weights - weights,
-            trained: self.trained - trained,
-            linear: self.linear - linear,
-            muon: self.muon - muon,
-        }
-    }
-}
-
-impl Mul<f64> for Parameters {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        let Self { weights, trained, linear, muon } = self;
-        Self { weights: weights * factor, trained: trained * factor, linear: linear * factor, muon: muon * factor }
-    }
-}
-
-impl Div<f64> for Parameters {
-    type Output = Self;
-    fn div(self, ranks: f64) -> Self {
-        let Self { weights, trained, linear, muon } = self;
-        Self { weights: weights / ranks, trained: trained / ranks, linear: linear / ranks, muon: muon / ranks }
     }
 }
 

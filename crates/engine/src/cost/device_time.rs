@@ -1,12 +1,12 @@
 //! Device time, its part bound by memory, and its division into passes. Not for the work that takes it.
 
-use std::ops::{Add, AddAssign, Mul, Sub};
+use derive_more::{Add, AddAssign, Mul, Sub};
 
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
 /// Device time of some compute, and the part that the memory's bandwidth sets.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, AddAssign, Sub, Mul)]
 pub struct DeviceTime {
     /// The whole time.
     pub time: Seconds,
@@ -31,35 +31,8 @@ impl DeviceTime {
     }
 }
 
-impl Add for DeviceTime {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { time: self.time + other.time, memory: self.memory + other.memory }
-    }
-}
-
-impl AddAssign for DeviceTime {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for DeviceTime {
-    type Output = Self;
-    fn sub(self, part: Self) -> Self {
-        Self { time: self.time - part.time, memory: self.memory - part.memory }
-    }
-}
-
-impl Mul<f64> for DeviceTime {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self { time: self.time * factor, memory: self.memory * factor }
-    }
-}
-
 /// Device time of forward and backward of some operators.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Mul)]
 pub struct PassTimes {
     /// Forward.
     pub forward: DeviceTime,
@@ -84,23 +57,5 @@ impl PassTimes {
     /// Times of an operator without weights: backward computes gradients of inputs only.
     pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
         Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
-    }
-}
-
-impl Mul<f64> for PassTimes {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
-    }
-}
-
-impl Add for PassTimes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            forward: self.forward + other.forward,
-            backward: self.backward + other.backward,
-            weights: self.weights + other.weights,
-        }
     }
 }

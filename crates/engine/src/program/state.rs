@@ -1,6 +1,6 @@
 //! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters, on the device and off it.
 
-use std::ops::{Add, Mul};
+use derive_more::{Add, Mul};
 
 use crate::cost::{Home, KeptPart, Parameters, Rates, StatePart};
 use crate::scenario::Layout;
@@ -9,7 +9,7 @@ use crate::units::{Bytes, Count};
 use super::unit_costs::UnitCosts;
 
 /// Bytes of weights, gradients and optimizer state, and of models beside.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Mul)]
 pub struct StateBytes {
     /// Weights.
     pub weights: Bytes,
@@ -45,33 +45,8 @@ impl StateBytes {
     }
 }
 
-impl Add for StateBytes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            weights: self.weights + other.weights,
-            gradients: self.gradients + other.gradients,
-            optimizer: self.optimizer + other.optimizer,
-            beside: self.beside + other.beside,
-        }
-    }
-}
-
-impl Mul<f64> for StateBytes {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        let Self { weights, gradients, optimizer, beside } = self;
-        Self {
-            weights: weights * factor,
-            gradients: gradients * factor,
-            optimizer: optimizer * factor,
-            beside: beside * factor,
-        }
-    }
-}
-
 /// Bytes in the memory of a host and on its drives.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Mul)]
 pub struct HostMemory {
     /// State in the host's memory, averages of the weights and the copies that they are taken of included.
     pub state: StateBytes,
@@ -104,35 +79,6 @@ impl HostMemory {
     /// Whether anything is there.
     pub fn any(&self) -> bool {
         *self != Self::default()
-    }
-}
-
-impl Add for HostMemory {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            state: self.state + other.state,
-            pages: self.pages + other.pages,
-            activations: self.activations + other.activations,
-            buffers: self.buffers + other.buffers,
-            waiting: self.waiting + other.waiting,
-            drives: self.drives + other.drives,
-        }
-    }
-}
-
-impl Mul<f64> for HostMemory {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        let Self { state, pages, activations, buffers, waiting, drives } = self;
-        Self {
-            state: state * factor,
-            pages: pages * factor,
-            activations: activations * factor,
-            buffers: buffers * factor,
-            waiting: waiting * factor,
-            drives: drives * factor,
-        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+use std::ops::{Div, Mul};
 use std::str::FromStr;
 
+use derive_more::{Add, AddAssign, Neg, Sub, SubAssign};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::unit::{self, ParseError, Quantity, Unit};
@@ -23,7 +24,7 @@ const KI: f64 = 1024.0;
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Add, AddAssign, Neg, Sub, SubAssign)]
         pub struct $name(f64);
 
         impl $name {
@@ -50,39 +51,6 @@ macro_rules! number {
             #[must_use]
             pub fn min(self, other: Self) -> Self {
                 Self(self.0.min(other.0))
-            }
-        }
-
-        impl Add for $name {
-            type Output = Self;
-            fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
-            }
-        }
-
-        impl Sub for $name {
-            type Output = Self;
-            fn sub(self, other: Self) -> Self {
-                Self(self.0 - other.0)
-            }
-        }
-
-        impl Neg for $name {
-            type Output = Self;
-            fn neg(self) -> Self {
-                Self(-self.0)
-            }
-        }
-
-        impl AddAssign for $name {
-            fn add_assign(&mut self, other: Self) {
-                self.0 += other.0;
-            }
-        }
-
-        impl SubAssign for $name {
-            fn sub_assign(&mut self, other: Self) {
-                self.0 -= other.0;
             }
         }
 
@@ -117,7 +85,7 @@ macro_rules! number {
         impl Sum for $name {
             fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
                 // An empty sum of floats is -0, which would be printed so.
-                items.fold(Self::ZERO, Self::add)
+                items.fold(Self::ZERO, |sum, item| sum + item)
             }
         }
     };

@@ -1,6 +1,6 @@
 //! Lines over the number of micro-batches, and the greatest of them. Not for what they are made of.
 
-use std::ops::{Add, Mul};
+use derive_more::{Add, Mul};
 
 use crate::units::{Bytes, Seconds};
 
@@ -8,7 +8,7 @@ use super::ROUNDING;
 use super::memory::RankMemory;
 
 /// `fixed + each x micro-batches`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Mul)]
 pub(super) struct BoundLine {
     pub fixed: Seconds,
     pub each: Seconds,
@@ -28,22 +28,6 @@ impl BoundLine {
     /// Whether no number of micro-batches has another line above this one.
     fn covers(self, other: Self) -> bool {
         self.fixed >= other.fixed && self.each >= other.each
-    }
-}
-
-impl Add for BoundLine {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { fixed: self.fixed + other.fixed, each: self.each + other.each }
-    }
-}
-
-impl Mul<f64> for BoundLine {
-    type Output = Self;
-
-    fn mul(self, times: f64) -> Self {
-        Self { fixed: self.fixed * times, each: self.each * times }
     }
 }
 
