@@ -273,9 +273,12 @@ fn megatron_has_windows_and_learned_scores() {
     let again = home.run("eval ./job.toml --format json").json(3);
     assert_eq!(again["parameters"]["total"].as_u64(), Some(20_914_757_184));
     assert_eq!(shape("full_every").as_deref(), Some("full_every = 2"));
-    // A list says the same; one of which the first layers alone have windows is another kind.
+    // A list says the same; one of which the first layers alone have windows is another kind, as are those in which the first
+    // layer sees everything.
     for (places, key, said) in [
         ("'[1,0]*12'", "full_every", Some("full_every = 2")),
+        ("'[0,1]*12'", "full_leads", Some("full_leads = true")),
+        ("'[0,1,1,1,1,0]+[1,1,1,1,1,0]*3'", "full_first", Some("full_first = true")),
         ("'[1]*7+[0]*17'", "layers = 7", Some("layers = 7")),
         ("1", "[window]", None),
     ] {

@@ -5,9 +5,12 @@
 mod attention;
 mod indexer;
 mod kinds;
+mod layer_attention;
 mod layer_matrix;
 mod matrices;
+mod mixer;
 mod mlp;
+mod places;
 mod problems;
 mod recurrence;
 
@@ -18,9 +21,12 @@ use crate::units::{Flop, thousands};
 pub use attention::{AttentionWindow, Biases, Heads, LatentAttention, QkNorm};
 pub use indexer::Indexer;
 pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
+pub(crate) use layer_attention::LayerAttention;
 pub(crate) use layer_matrix::PartParameters;
 pub use layer_matrix::{LayerMatrix, LayerPart, MatrixRole};
+pub(crate) use mixer::LayerMixer;
 pub use mlp::Experts;
+pub use places::LayerPlaces;
 pub use recurrence::{FieldProblem, GatedDeltaNet, Mamba, Recurrence, RecurrentKernels, TokenWork};
 pub(crate) use recurrence::{GATE_BACKWARD, GATE_FORWARD};
 
@@ -386,11 +392,11 @@ impl Model {
 
     /// The sum of something over every weight matrix of the layers.
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
-        let attention = |kind| self.attention_matrices(kind).into_iter().map(&of).sum::<f64>();
+        let of_mixer = |kind| self.single_mixer_matrices(kind).into_iter().map(&of).sum::<f64>();
         let of_mlp = |one: LayerMatrix| {
             (one.count * one.joined) as f64 * of(Matrix { output: one.matrix.output / one.joined, ..one.matrix })
         };
-        self.over_layers(|kind| attention(kind) + self.mlp_matrices(kind).map(of_mlp).sum::<f64>())
+        self.over_layers(|kind| of_mixer(kind) + self.mlp_matrices(kind).map(of_mlp).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full

@@ -1,6 +1,6 @@
 //! The attention core: scores, softmax and values, by kernel.
 
-use crate::model::{GATE_BACKWARD, GATE_FORWARD, LayerKind};
+use crate::model::{GATE_BACKWARD, GATE_FORWARD, Heads, LayerAttention, LayerKind, LayerMixer};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop};
@@ -46,51 +46,49 @@ impl Rates<'_> {
     /// score.
     /// In a layer with another mixer: that one's; nothing in one without a mixer.
     pub(super) fn core(&self, kind: LayerKind, sequences: u32) -> PassTimes {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        if let Some(recurrence) = model.recurrence(kind) {
-            return self.recurrence_time(recurrence, sequences);
-        }
-        if !kind.mixer.attends() {
-            return PassTimes::default();
-        }
+        let attention = match self.scenario.model.mixer(kind) {
+            LayerMixer::Attention(attention) => attention,
+            LayerMixer::Recurrent(recurrence) => return self.recurrence_time(recurrence, sequences),
+            LayerMixer::None => return PassTimes::default(),
+        };
+        let plan = &self.scenario.plan;
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
-            Some(version) => self.flash(kind, version, products(self.attended_scores(kind))),
-            None => self.plain(kind, rows, products(model.score_width(kind))),
+            Some(version) => self.flash(&attention, version, products(self.attended_scores(&attention))),
+            None => self.plain(attention.heads, rows, products(attention.score_width())),
         };
-        passes * self.imbalance() + self.output_gate(kind, sequences)
+        passes * self.imbalance() + self.output_gate(&attention, sequences)
     }
 
     /// What attention's kernel is called.
-    pub(super) fn attention_name(&self) -> &'static str {
+    pub(super) fn kernel_name(&self, attention: &LayerAttention<'_>) -> &'static str {
         match self.attention {
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
-            _ if self.scenario.model.indexer.is_some() => "sparse attention",
+            _ if attention.indexer.is_some() => "sparse attention",
             _ => "flash attention",
         }
     }
 
     /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends; of examples that
     /// are kept apart each meets its own keys alone.
-    fn attended_scores(&self, kind: LayerKind) -> f64 {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+    fn attended_scores(&self, attention: &LayerAttention<'_>) -> f64 {
+        let plan = &self.scenario.plan;
         let example = plan.attended_sequence();
-        model.score_width(kind) * model.attended(kind, example) * (f64::from(example) / f64::from(plan.sequence))
+        attention.score_width() * attention.attended(example) * (f64::from(example) / f64::from(plan.sequence))
     }
 
     /// Traffic of the gate of attention's output.
-    fn output_gate(&self, kind: LayerKind, sequences: u32) -> PassTimes {
+    fn output_gate(&self, attention: &LayerAttention<'_>, sequences: u32) -> PassTimes {
         let PerDirection { forward, backward } =
-            self.output_gate_bytes(kind, sequences).map(|bytes| DeviceTime::traffic(bytes / self.memory));
+            self.output_gate_bytes(attention, sequences).map(|bytes| DeviceTime::traffic(bytes / self.memory));
         PassTimes::of_inputs(forward, backward)
     }
 
-    fn output_gate_bytes(&self, kind: LayerKind, sequences: u32) -> PerDirection<Bytes> {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let width = if model.output_gate { model.value_width(kind) as f64 } else { 0.0 };
+    fn output_gate_bytes(&self, attention: &LayerAttention<'_>, sequences: u32) -> PerDirection<Bytes> {
+        let (plan, width) = (&self.scenario.plan, attention.gate_width() as f64);
         let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context);
         GATE_ACCESSES.map(|accesses| tokens * (accesses * width / f64::from(plan.tensor)) * self.storage())
     }
@@ -98,20 +96,22 @@ impl Rates<'_> {
     /// Flop and bytes behind [`Self::core`], on the rank that takes longest.
     pub(super) fn attention_work(&self, kind: LayerKind, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        if let Some(recurrence) = model.recurrence(kind) {
-            return self.recurrence_work(recurrence, sequences);
-        }
+        let attention = match model.mixer(kind) {
+            LayerMixer::Attention(attention) => attention,
+            LayerMixer::Recurrent(recurrence) => return self.recurrence_work(recurrence, sequences),
+            LayerMixer::None => return PerDirection::default(),
+        };
         let rows = self.slowest_rows(sequences).get();
-        let gate = self.output_gate_bytes(kind, sequences);
+        let gate = self.output_gate_bytes(&attention, sequences);
         let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
-            let flop = products(self.attended_scores(kind)) * if model.causal { 0.5 } else { 1.0 };
+            let flop = products(self.attended_scores(&attention)) * if model.causal { 0.5 } else { 1.0 };
             return PerDirection {
                 forward: KernelWork { flop, bytes: gate.forward },
                 backward: KernelWork { flop: FLASH_BACKWARD * flop, bytes: gate.backward },
             };
         }
-        let (flop, bytes) = (products(model.score_width(kind)), self.score_traffic(kind, rows));
+        let (flop, bytes) = (products(attention.score_width()), self.score_traffic(attention.heads, rows));
         PerDirection {
             forward: KernelWork { flop, bytes: bytes + gate.forward },
             backward: KernelWork { flop: 2.0 * flop, bytes: bytes + gate.backward },
@@ -125,16 +125,16 @@ impl Rates<'_> {
     }
 
     /// Traffic of the scores of `rows` queries.
-    fn score_traffic(&self, kind: LayerKind, rows: f64) -> Bytes {
-        let (plan, heads) = (&self.scenario.plan, self.scenario.model.heads(kind.mixer).queries);
-        let scores = rows * f64::from(plan.sequence) * f64::from(heads) / f64::from(plan.tensor);
+    fn score_traffic(&self, heads: Heads, rows: f64) -> Bytes {
+        let plan = &self.scenario.plan;
+        let scores = rows * f64::from(plan.sequence) * f64::from(heads.queries) / f64::from(plan.tensor);
         let fused = if self.attention == Attention::FusedSoftmax { FUSED_TRAFFIC } else { 1.0 };
         Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused)
     }
 
-    fn plain(&self, kind: LayerKind, rows: f64, products: Flop) -> PassTimes {
-        let traffic = self.score_traffic(kind, rows) / self.memory;
-        let aligned = self.scenario.model.heads(kind.mixer).size.is_multiple_of(ALIGNED_HEAD);
+    fn plain(&self, heads: Heads, rows: f64, products: Flop) -> PassTimes {
+        let traffic = self.score_traffic(heads, rows) / self.memory;
+        let aligned = heads.size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.calibrated.efficiency.attention_misaligned };
         let arithmetic = slower * products / (self.peak_storage * self.calibrated.efficiency.attention_plain);
         let traffic = DeviceTime::traffic(traffic);

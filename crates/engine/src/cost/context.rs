@@ -7,7 +7,7 @@
 
 use std::ops::Add;
 
-use crate::model::{LayerKind, LayerMlp, Mixer};
+use crate::model::Mixer;
 use crate::plan::ContextMesh;
 use crate::plan::pass::PerDirection;
 use crate::scenario::Layout;
@@ -80,14 +80,12 @@ impl Rates<'_> {
     /// Numbers of a token in the keys and values that a rank passes on, where so many ranks share heads. Compressed ones are
     /// the same for all heads, as an indexer's keys are.
     fn passed_width(&self, mixer: Mixer, heads: u32) -> f64 {
-        let model = &self.scenario.model;
-        let compressed = model
+        let Some(attention) = self.scenario.model.attention(mixer) else { return 0.0 };
+        let compressed = attention
             .indexer
-            .zip(model.latent)
             .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
         let of_heads = || {
-            let kind = LayerKind::new(mixer, LayerMlp::None);
-            let own = model.kv_width(kind) as f64 / f64::from(self.scenario.plan.tensor);
+            let own = attention.kv_width() as f64 / f64::from(self.scenario.plan.tensor);
             if heads == 1 { own } else { self.exchanged_widths(mixer, heads).passed() / f64::from(heads) }
         };
         compressed.unwrap_or_else(of_heads)
@@ -97,15 +95,14 @@ impl Rates<'_> {
     /// head of their own (`UlyssesSPAttentionHF` of `deepspeed/runtime/sequence_parallel/ulysses_sp.py`), or, where the stack
     /// repeats them before attention, for every head of queries. Latent attention exchanges what it has expanded.
     fn exchanged_widths(&self, mixer: Mixer, ranks: u32) -> ExchangedWidths {
-        let (model, tensor) = (&self.scenario.model, self.scenario.plan.tensor);
-        let (own, divided) = (model.heads(mixer), |width: u64| width as f64 / f64::from(tensor));
-        let kind = LayerKind::new(mixer, LayerMlp::None);
+        let (own, tensor) = (self.scenario.model.heads(mixer), self.scenario.plan.tensor);
+        let divided = |width: u64| width as f64 / f64::from(tensor);
         let keys = self.scenario.exchanged_keys(mixer, ranks);
         ExchangedWidths {
-            queries: divided(model.attention_width(kind)),
+            queries: divided(own.query_width()),
             keys: f64::from(keys) * f64::from(own.size),
             values: f64::from(keys) * f64::from(own.value),
-            output: divided(model.value_width(kind)),
+            output: divided(own.value_width()),
         }
     }
 

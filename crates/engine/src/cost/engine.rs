@@ -1,7 +1,7 @@
 //! Memory of an engine that writes answers: its weights, its cache of keys and values, what it works in, and what is left while it
 //! sleeps. Not for its time, which is not counted.
 
-use crate::model::{LayerKind, Mixer, Model};
+use crate::model::{LayerAttention, LayerKind, LayerMixer, Model};
 use crate::plan::{Format, RolloutLayout};
 use crate::scenario::Scenario;
 use crate::units::Bytes;
@@ -101,19 +101,17 @@ impl EngineMemory {
 /// one narrow vector for all heads on each of them (arXiv 2405.04434, section 2.1), a window its last tokens, a recurrent mixer its
 /// state.
 fn cached(model: &Model, ranks: u32, number: f64, tokens: f64) -> f64 {
-    let of_layer = |kind: LayerKind| match kind.mixer {
-        Mixer::None => 0.0,
-        mixer if mixer.attends() => {
-            let window =
-                model.window.filter(|_| mixer == Mixer::Window).map_or(tokens, |window| f64::from(window.size));
-            let heads = model.heads(mixer);
-            let width = model.latent.map_or_else(
+    let of_layer = |kind: LayerKind| match model.mixer(kind) {
+        LayerMixer::Attention(LayerAttention { heads, latent, window, .. }) => {
+            let window = window.map_or(tokens, |window| f64::from(window.size));
+            let width = latent.map_or_else(
                 || f64::from(heads.keys.div_ceil(ranks)) * f64::from(heads.size + heads.value),
                 |latent| f64::from(latent.key_value + latent.rotary),
             );
             width * number * tokens.min(window)
         }
-        _ => model.recurrence(kind).map_or(0.0, |mixer| mixer.states() as f64 * STATE / f64::from(ranks)),
+        LayerMixer::Recurrent(recurrence) => recurrence.states() as f64 * STATE / f64::from(ranks),
+        LayerMixer::None => 0.0,
     };
     model.kinds().map(|(kind, layers)| f64::from(layers) * of_layer(kind)).sum()
 }

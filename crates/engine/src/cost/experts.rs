@@ -60,7 +60,7 @@ impl Rates<'_> {
 
     /// Copies of tokens for the experts of a layer of a kind; none where it has no experts.
     pub(super) fn dispatched(&self, kind: LayerKind) -> Count {
-        let experts = self.scenario.model.experts.filter(|_| kind.has_experts());
+        let experts = self.scenario.model.experts_in(kind);
         experts.map_or(Count::ZERO, |experts| self.routed(experts.active.into()))
     }
 

@@ -8,7 +8,7 @@
 //! 256 take 0.25 less, 0.46 and 0.71 of the peak, and at 8,192 tokens 0.41 and 0.63 (measured: 0.46 and 0.68; on a B200, of
 //! 512 flop, 64 channels 0.33 and 0.32).
 
-use crate::model::{LayerKind, Mixer};
+use crate::model::LayerAttention;
 use crate::stack::Attention;
 use crate::units::Flop;
 
@@ -42,15 +42,15 @@ const LONG_BACKWARD_2: f64 = 0.86;
 const WRITTEN_FOR: &str = "ampere";
 
 impl Rates<'_> {
-    /// Forward and backward of flash attention in a layer of a kind, whose products over whole scores are so many flop.
-    pub(super) fn flash(&self, kind: LayerKind, version: usize, products: Flop) -> PassTimes {
+    /// Forward and backward of flash attention, whose products over whole scores are so many flop.
+    pub(super) fn flash(&self, attention: &LayerAttention<'_>, version: usize, products: Flop) -> PassTimes {
         // Blocks of scores above the diagonal are skipped.
         let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
         let (share, backward) = (self.calibrated.efficiency.attention_flash[version], self.backward_share());
-        let usual = products * causal / (self.peak_storage * share * self.ramp_of_keys(kind));
-        let first = usual * self.longer_by_heads(kind, FORWARD_FLOP, share);
+        let usual = products * causal / (self.peak_storage * share * self.ramp_of_keys(attention));
+        let first = usual * self.longer_by_heads(attention, FORWARD_FLOP, share);
         // Scores are computed again from queries and keys, which is the fifth product.
-        let longer = self.longer_by_heads(kind, FORWARD_FLOP * FLASH_BACKWARD, share * backward);
+        let longer = self.longer_by_heads(attention, FORWARD_FLOP * FLASH_BACKWARD, share * backward);
         let second = FLASH_BACKWARD * usual / backward * longer;
         PassTimes::of_inputs(DeviceTime::arithmetic(first), DeviceTime::arithmetic(second))
     }
@@ -59,25 +59,23 @@ impl Rates<'_> {
     /// `attention_half_sequence / 2` more keys do, for blocks that it fills in part. Of a causal sequence of `s` tokens it meets
     /// `s / 2`, so that the rate is `s / (s + half)`; of a window `w`, which costs as `w + 500` keys at a half of 1,000 (`w +
     /// 450` measured on H100 and B200). Ranks that pass keys around fill the blocks of the keys of other ranks in whole.
-    fn ramp_of_keys(&self, kind: LayerKind) -> f64 {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let sequence = plan.attended_sequence();
-        let attended = if kind.mixer == Mixer::Window { model.attended(kind, sequence) } else { 1.0 };
+    fn ramp_of_keys(&self, attention: &LayerAttention<'_>) -> f64 {
+        let sequence = self.scenario.plan.attended_sequence();
+        let attended = attention.window.map_or(1.0, |_| attention.attended(sequence));
         let keys = f64::from(sequence) * attended;
         keys / (keys + self.calibrated.efficiency.attention_half_sequence)
     }
 
-    /// How much longer a pass of so many flop for each score and channel takes with the heads of a layer of a kind, where usual
+    /// How much longer a pass of so many flop for each score and channel takes with attention's heads, where usual
     /// ones reach a share of the peak. Kernels that take no time to begin are ideal, and hide all exponentials; the first
     /// version, slower by half, has not shown its; sparse attention, whose heads share compressed keys, is taken as usual.
-    fn longer_by_heads(&self, kind: LayerKind, flop: f64, share: f64) -> f64 {
+    fn longer_by_heads(&self, attention: &LayerAttention<'_>, flop: f64, share: f64) -> f64 {
         let Some(exponential) = self.scenario.cluster.device.flop_per_exponential else { return 1.0 };
         let ideal = self.calibrated.efficiency.attention_half_sequence <= 0.0;
-        if ideal || self.attention == Attention::Flash1 || self.scenario.model.indexer(kind).is_some() {
+        if ideal || self.attention == Attention::Flash1 || attention.indexer.is_some() {
             return 1.0;
         }
-        let heads = self.scenario.model.heads(kind.mixer);
-        let channels = f64::midpoint(f64::from(heads.size), f64::from(heads.value));
+        let channels = f64::midpoint(f64::from(attention.heads.size), f64::from(attention.heads.value));
         let more = exponential / flop * (1.0 / channels - 1.0 / USUAL_HEAD);
         (1.0 + share * more).max(share / PRODUCTS)
     }

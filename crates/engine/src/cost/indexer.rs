@@ -42,9 +42,10 @@ pub(super) fn indexer_flop(model: &Model, sequence: u32) -> Flop {
         return Flop::ZERO;
     }
     Flop::new(model.over_layers(|kind| {
-        let scores = |own: Indexer| own.pair() * f64::from(sequence) * CAUSAL;
+        let Some(attention) = model.attention(kind.mixer) else { return 0.0 };
+        let scores = attention.indexer.map_or(0.0, |(own, _)| own.pair() * f64::from(sequence) * CAUSAL);
         let products = if kind.frozen { 2.0 } else { 4.0 };
-        model.indexer(kind).map_or(0.0, |(own, _)| products * model.indexer_weights(kind) as f64 + scores(own))
+        products * attention.indexer_weights() as f64 + scores
     }))
 }
 
@@ -54,14 +55,14 @@ impl Rates<'_> {
     /// tokens before and, of those chosen, what attention's heads make of them, which it learns to match. Backward scores
     /// these again and has two gradients of each.
     pub(super) fn indexer_work(&self, kind: LayerKind, sequences: u32) -> Option<PerDirection<KernelWork>> {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let (indexer, latent) = model.indexer(kind)?;
+        let (attention, plan) = (self.scenario.model.attention(kind.mixer)?, &self.scenario.plan);
+        let (indexer, latent) = attention.indexer?;
         let sequence = f64::from(plan.sequence);
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
-        let weights = rows * 2.0 * model.indexer_weights(kind) as f64;
+        let weights = rows * 2.0 * attention.indexer_weights() as f64;
         let scored = self.slowest_rows(sequences).get() * sequence * CAUSAL;
-        let chosen = scored * model.attended(kind, plan.sequence);
-        let heads = f64::from(model.heads) / f64::from(plan.tensor);
+        let chosen = scored * attention.attended(plan.sequence);
+        let heads = f64::from(attention.heads.queries) / f64::from(plan.tensor);
         let target = 2.0 * heads * (f64::from(latent.key_value) + f64::from(latent.rotary));
         Some(PerDirection {
             forward: KernelWork {

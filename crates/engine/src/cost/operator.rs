@@ -3,7 +3,7 @@
 //! for how long an operator takes ([`super::layer`]), nor for exchanges between ranks, which wait for one another and
 //! have a place between pieces ([`crate::program`]).
 
-use crate::model::{LayerKind, LayerMatrix, LayerPart, MatrixRole};
+use crate::model::{Heads, LayerAttention, LayerKind, LayerMatrix, LayerMixer, LayerPart, MatrixRole};
 use crate::plan::pass::PerDirection;
 use crate::plan::{Format, HostModule};
 use crate::scenario::{Differentiated, Scenario};
@@ -249,7 +249,7 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
 
     /// The MLP that every token visits; none where experts have no shared one beside them.
     fn of_plain(&self) -> Option<HostModule> {
-        match self.scenario.model.experts.filter(|_| self.kind.has_experts()) {
+        match self.scenario.model.experts_in(self.kind) {
             None => Some(HostModule::Mlp),
             Some(experts) => experts.shared_ffn.map(|_| HostModule::SharedExperts),
         }
@@ -258,7 +258,11 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
     /// What mixes tokens between the products by matrices: a mixer with a state, which keeps what its kernels hand to backward
     /// and works in states that it computes again, or attention.
     fn core(&mut self) {
-        let Some(recurrence) = self.scenario.model.recurrence(self.kind) else { return self.attention() };
+        let recurrence = match self.scenario.model.mixer(self.kind) {
+            LayerMixer::Attention(attention) => return self.attention(&attention),
+            LayerMixer::Recurrent(recurrence) => recurrence,
+            LayerMixer::None => return,
+        };
         let keeps = KeptBytes {
             always: self.divided(recurrence.kept(), self.mixed()),
             working: self.divided(recurrence.worked_in(), self.rates.storage()),
@@ -269,23 +273,22 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
 
     /// Attention, with its indexer where it has one. It keeps its output, beside that of a gate, what sparse attention makes
     /// of compressed values before they are expanded, copies of keys and values, and what context ranks exchange.
-    fn attention(&mut self) {
-        let (rates, Scenario { model, plan, .. }) = (self.rates, self.scenario);
-        let (indexer, storage, repeated) = (model.indexer(self.kind), rates.storage(), self.repeats.core);
-        let gates = if model.output_gate { 2.0 } else { 1.0 };
-        let narrow = indexer.map_or(0.0, |(_, latent)| f64::from(model.heads) * f64::from(latent.key_value));
-        let kept = Count::new(gates * model.value_width(self.kind) as f64 + narrow);
-        let copied = self.divided(self.copied_heads(), storage);
+    fn attention(&mut self, attention: &LayerAttention<'_>) {
+        let (rates, &LayerAttention { heads, indexer, .. }) = (self.rates, attention);
+        let (storage, repeated) = (rates.storage(), self.repeats.core);
+        let narrow = indexer.map_or(0.0, |(_, latent)| f64::from(heads.queries) * f64::from(latent.key_value));
+        let kept = Count::new((heads.value_width() + attention.gate_width()) as f64 + narrow);
+        let copied = self.divided(self.copied_heads(attention), storage);
         let exchanged = rates.exchanged_bytes(self.kind.mixer);
         let always = self.divided(kept, self.mixed()) + copied + exchanged;
         let working = copied + rates.gathered_bytes(self.kind.mixer);
         let inputs_of =
             InputsOf { always: Some(HostModule::AttentionOutput), unless_repeated: Some(HostModule::CoreAttention) };
-        let keeps = KeptBytes { always, unless_repeated: self.scores(), working, inputs_of };
-        self.add(rates.attention_name(), LayerPart::Mixer, OperatorWork::Core, repeated, keeps);
+        let keeps = KeptBytes { always, unless_repeated: self.scores(heads), working, inputs_of };
+        self.add(rates.kernel_name(attention), LayerPart::Mixer, OperatorWork::Core, repeated, keeps);
         if let Some((indexer, _)) = indexer {
             // Each tensor rank has the whole of it.
-            let unless_repeated = rates.tokens() * indexer.kept(plan.sequence).get() * storage;
+            let unless_repeated = rates.tokens() * indexer.kept(self.scenario.plan.sequence).get() * storage;
             let keeps = KeptBytes { unless_repeated, ..NOTHING };
             self.add("indexer", LayerPart::Mixer, OperatorWork::Indexer, repeated, keeps);
         }
@@ -395,10 +398,10 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
 
     /// Numbers per token of keys and values that are kept more than once: copied to the heads of queries which share them,
     /// or, where none are shared, for rotation.
-    fn copied_heads(&self) -> Count {
-        let Scenario { model, stack, .. } = self.scenario;
-        let (all, own) = (2.0 * model.whole_width(self.kind), model.kv_width(self.kind) as f64);
-        Count::new(match model.latent {
+    fn copied_heads(&self, attention: &LayerAttention<'_>) -> Count {
+        let stack = &self.scenario.stack;
+        let (all, own) = (2.0 * attention.whole_width(), attention.kv_width() as f64);
+        Count::new(match attention.latent {
             _ if !self.eager => 0.0,
             None if stack.copies_keys && own >= all => own,
             None if stack.repeats_keys => all - own,
@@ -407,14 +410,13 @@ impl<F: FnMut(&LayerOperator)> LayerOperators<'_, F> {
     }
 
     /// Scores that backward reads: none with flash attention, which computes them again tile by tile.
-    fn scores(&self) -> Bytes {
-        let (rates, Scenario { model, plan, stack, .. }) = (self.rates, self.scenario);
+    fn scores(&self, heads: Heads) -> Bytes {
+        let (rates, Scenario { plan, stack, .. }) = (self.rates, self.scenario);
         if rates.attention.flash() {
             return Bytes::ZERO;
         }
         let mask = Bytes::new(if stack.dropout { 1.0 } else { 0.0 });
-        let heads = f64::from(model.heads(self.kind.mixer).queries);
-        self.divided(Count::from(plan.sequence) * heads, 2.0 * rates.storage() + mask)
+        self.divided(Count::from(plan.sequence) * f64::from(heads.queries), 2.0 * rates.storage() + mask)
     }
 
     /// Bytes per number that an MLP keeps of what its activation function reads.

@@ -25,7 +25,7 @@ impl Rates<'_> {
     /// Scores of each token for each expert, if layers of a kind have a router: `tokens x hidden` by `hidden x experts`. With
     /// sequence parallelism each tensor rank has a part of the tokens.
     pub(super) fn router_product(&self, kind: LayerKind) -> Option<MatrixProduct> {
-        let experts = self.scenario.model.experts.filter(|_| kind.has_experts())?;
+        let experts = self.scenario.model.experts_in(kind)?;
         let tokens = self.tokens() / f64::from(self.sequence_ranks());
         Some(MatrixProduct::new(tokens, experts.count.into(), self.scenario.model.hidden.into()))
     }

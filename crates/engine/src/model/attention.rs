@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMatrix, Matrix, MatrixRole, Mixer, Model, PartParameters, Recurrence, is_off};
+use super::{LayerPlaces, Mixer, Model, is_off};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ pub struct Heads {
     /// Channels of a head of values.
     pub value: u32,
     /// Whether values are computed by weights of their own.
-    own_values: bool,
+    pub(super) own_values: bool,
 }
 
 impl Heads {
@@ -121,6 +121,11 @@ impl Heads {
         u64::from(self.keys) * u64::from(self.size)
     }
 
+    /// Width of what attention hands to the projection: a value for each query head.
+    pub(crate) fn value_width(self) -> u64 {
+        u64::from(self.queries) * u64::from(self.value)
+    }
+
     /// Width of what computes the values.
     pub(crate) fn value_weights(self) -> u64 {
         if self.own_values { u64::from(self.keys) * u64::from(self.value) } else { 0 }
@@ -128,12 +133,22 @@ impl Heads {
 }
 
 impl AttentionWindow {
-    /// Whether a layer has it.
-    pub fn is_in(self, layer: u32) -> bool {
-        let place = if self.full_leads { layer } else { layer + 1 };
-        let sees_all =
-            self.full_every.is_some_and(|every| place.is_multiple_of(every)) || self.full_first && layer == 0;
-        !sees_all && self.layers.is_none_or(|layers| layer < layers)
+    /// The layers that have it.
+    pub fn places(self) -> LayerPlaces {
+        let all = LayerPlaces::all_but_last_of(self.full_every);
+        let turn = if self.full_leads { 0 } else { all.turn };
+        LayerPlaces { start: self.full_first.into(), end: self.layers.unwrap_or(u32::MAX), turn, ..all }
+    }
+
+    /// The window in the layers of a list, where the numbers of a file say which these are: all, all but one of every so
+    /// many, or the first ones.
+    pub fn placed(self, with: &[bool]) -> Option<Self> {
+        let layers = with.len() as u32;
+        let turns = [(false, false), (true, false), (false, true)].into_iter().flat_map(|(full_first, full_leads)| {
+            (2..=layers).map(move |every| Self { full_every: Some(every), full_first, full_leads, ..self })
+        });
+        let first = (1..layers).map(|first| Self { layers: Some(first), ..self });
+        std::iter::once(self).chain(turns).chain(first).find(|window| window.places().are(with))
     }
 
     /// Share of a whole causal sequence's scores that a layer computes: of `n` tokens the last sees `w`, the `i`th of
@@ -169,204 +184,5 @@ impl Model {
             value: window.value_head.or(window.head_size).unwrap_or(full.value),
             own_values: true,
         }
-    }
-
-    /// Width of all query heads of a layer of a kind together.
-    pub(crate) fn attention_width(&self, kind: LayerKind) -> u64 {
-        self.heads(kind.mixer).query_width()
-    }
-
-    /// Width of what the mixer of a layer of a kind hands to the projection.
-    fn mixed_width(&self, kind: LayerKind) -> u64 {
-        match kind.mixer {
-            Mixer::None => 0,
-            _ => self.recurrence(kind).map_or_else(|| self.value_width(kind), Recurrence::width),
-        }
-    }
-
-    /// Width of what attention hands to the projection.
-    pub(crate) fn value_width(&self, kind: LayerKind) -> u64 {
-        let heads = self.heads(kind.mixer);
-        u64::from(heads.queries) * u64::from(heads.value)
-    }
-
-    /// Width of all key heads and of all value heads together.
-    pub(crate) fn kv_width(&self, kind: LayerKind) -> u64 {
-        let heads = self.heads(kind.mixer);
-        match self.latent {
-            Some(_) => self.attention_width(kind) + self.value_width(kind),
-            None => u64::from(heads.keys) * u64::from(heads.size + heads.value),
-        }
-    }
-
-    /// The mean of the widths over which attention multiplies queries by keys and scores by values.
-    pub(crate) fn whole_width(&self, kind: LayerKind) -> f64 {
-        (self.attention_width(kind) + self.value_width(kind)) as f64 / 2.0
-    }
-
-    /// The same where an indexer chooses tokens: all heads look at the compressed keys and values, which a head's queries
-    /// are expanded to, and its output from (DeepSeek-V2, section 2.1.2; Megatron-LM, `absorbed_mla.py`).
-    pub(crate) fn score_width(&self, kind: LayerKind) -> f64 {
-        self.indexer(kind).map_or_else(
-            || self.whole_width(kind),
-            |(_, latent)| f64::from(self.heads) * (f64::from(latent.key_value) + f64::from(latent.rotary) / 2.0),
-        )
-    }
-
-    /// Share of the scores of a whole sequence that a layer of a kind needs: of its window, or of the tokens that an
-    /// indexer chooses; 0 without attention.
-    pub(crate) fn attended(&self, kind: LayerKind, sequence: u32) -> f64 {
-        if !kind.mixer.attends() {
-            return 0.0;
-        }
-        let window = self.window.filter(|_| kind.mixer == Mixer::Window && self.causal);
-        let indexer = self.indexer.filter(|_| self.causal);
-        let chosen = || indexer.map_or(1.0, |indexer| indexer.attended(sequence));
-        window.map_or_else(chosen, |window| window.attended(sequence))
-    }
-
-    /// The width of attention's products over the whole sequence, or over the share of it to which a layer attends; 0
-    /// without attention.
-    pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
-        self.whole_width(kind) * self.attended(kind, sequence)
-    }
-
-    /// The products before a mixer's core: the first one, then what expands what it compresses.
-    pub(super) fn mixer_inputs(&self, kind: LayerKind) -> [Option<LayerMatrix>; 3] {
-        match (self.recurrence(kind), self.latent) {
-            _ if !kind.has_mixer() => [None; 3],
-            (Some(recurrence), _) => recurrence.inputs(self.hidden),
-            (None, Some(latent)) => self.latent_inputs(latent, kind),
-            (None, None) => [Some(self.queries_keys_and_values(kind)), None, None],
-        }
-    }
-
-    /// Queries, keys and values, with the output's gate where there is one, in one product.
-    fn queries_keys_and_values(&self, kind: LayerKind) -> LayerMatrix {
-        let heads = self.heads(kind.mixer);
-        let (name, gate) = if self.output_gate {
-            ("queries, gate, keys and values", self.value_width(kind))
-        } else {
-            ("queries, keys and values", 0)
-        };
-        let output = heads.query_width() + heads.key_width() + heads.value_weights() + gate;
-        let of_mixer = LayerMatrix::of_mixer(name, MatrixRole::First, Matrix { input: u64::from(self.hidden), output });
-        // Values that are made of keys are tensors of their own all the same.
-        let made = if heads.own_values { 0 } else { heads.key_width() };
-        LayerMatrix { bias: self.qkv_bias(kind), kept_outputs: output + made, ..of_mixer }
-    }
-
-    /// Of latent attention first all that compress, then what expands queries, and keys with values. It also keeps the outputs
-    /// of the norms of what it compresses, and the keys' channels of positions for each head (Megatron-LM,
-    /// `megatron/core/transformer/multi_latent_attention.py`); with an indexer, queries as wide as compressed keys in place of
-    /// each head's keys and values. Where queries are compressed, each tensor rank has the whole of what compresses.
-    fn latent_inputs(&self, latent: LatentAttention, kind: LayerKind) -> [Option<LayerMatrix>; 3] {
-        let (queries, query) = (self.attention_width(kind), latent.query.map(u64::from));
-        let [hidden, heads, narrow, rotary] = [self.hidden, self.heads, latent.key_value, latent.rotary].map(u64::from);
-        let (name, whole) = match query {
-            Some(_) => ("compressed queries and keys", true),
-            None => ("queries and compressed keys", false),
-        };
-        let compressing = Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary };
-        let kept_outputs = compressing.output + query.unwrap_or(0) + narrow;
-        let first = LayerMatrix::of_mixer(name, MatrixRole::First, compressing);
-        let first = LayerMatrix { whole, bias: self.qkv_bias(kind), kept_outputs, ..first };
-        let expanded =
-            |name, input, output| LayerMatrix::of_mixer(name, MatrixRole::Expansion, Matrix { input, output });
-        // Keys without the channels of positions, which come with the compressed ones.
-        let keys = heads * u64::from(self.head_size.saturating_sub(latent.rotary));
-        let keys_and_values = expanded("keys and values", narrow, keys + self.value_width(kind));
-        let of_heads = keys_and_values.kept_outputs + heads * rotary;
-        let kept_outputs = if self.indexer(kind).is_some() { heads * (narrow + rotary) } else { of_heads };
-        let queries = query.map(|query| expanded("queries", query, queries));
-        [Some(first), queries, Some(LayerMatrix { kept_outputs, ..keys_and_values })]
-    }
-
-    /// The matrices of the mixer of a layer of a kind, each by itself.
-    pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
-        if self.latent.is_some() || !kind.mixer.attends() {
-            let divided = self.mixer_matrices(kind).map(|one| one.matrix);
-            return divided.chain(self.indexer_matrices(kind)).collect();
-        }
-        let of = |width: u64| (width > 0).then(|| Matrix { input: self.hidden.into(), output: width });
-        let (heads, gate) = (self.heads(kind.mixer), if self.output_gate { self.value_width(kind) } else { 0 });
-        let queries = of(heads.query_width() + gate);
-        [queries, self.projection(kind).map(|one| one.matrix), of(heads.key_width()), of(heads.value_weights())]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    /// The projection after the mixer of a layer of a kind, where it has one.
-    pub(super) fn projection(&self, kind: LayerKind) -> Option<LayerMatrix> {
-        let matrix = Matrix { input: self.mixed_width(kind), output: self.hidden.into() };
-        let bias = if self.biases().projection && self.recurrence(kind).is_none() { matrix.output } else { 0 };
-        kind.has_mixer()
-            .then(|| LayerMatrix { bias, ..LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix) })
-    }
-
-    /// Parameters of the mixer of a layer of a kind: weights, of which a token takes part in one product of each, biases, an
-    /// indexer and the mixer's share of the norms. Tensor ranks each have whole: norms, a bias behind the projection, what
-    /// compresses for latent attention, and an indexer (Megatron-LM, `multi_latent_attention.py`,
-    /// `parallel_mode='duplicated'`).
-    pub(super) fn mixer_parameters(&self, kind: LayerKind) -> PartParameters {
-        if !kind.has_mixer() {
-            return PartParameters::default();
-        }
-        let (own, norms) = (PartParameters::of_matrices(self.mixer_matrices(kind)), self.mixer_norm_parameters());
-        if let Some(recurrence) = self.recurrence(kind) {
-            let conv = self.conv_weights(kind);
-            let all = own.all + conv + recurrence.other_parameters() + norms;
-            return PartParameters { all, weights: own.weights + conv, whole: norms, ..own };
-        }
-        let (qk_norms, indexer) = (self.qk_norm_parameters(kind), self.indexer_parameters(kind));
-        let sinks = if self.biases().sinks { u64::from(self.heads(kind.mixer).queries) } else { 0 };
-        let whole_norms = norms + if self.qk_norm == QkNorm::Width { 0 } else { qk_norms };
-        // Where queries are not compressed, their product compresses keys and values too.
-        let [compressing, biases] = self.latent.filter(|latent| latent.query.is_none()).map_or([0; 2], |latent| {
-            let narrow = u64::from(latent.key_value) + u64::from(latent.rotary);
-            [u64::from(self.hidden) * narrow, self.qkv_bias(kind)]
-        });
-        PartParameters {
-            all: own.all + sinks + qk_norms + indexer + norms,
-            whole: own.whole + compressing + biases + indexer + whole_norms,
-            whole_weights: own.whole_weights + compressing,
-            ..own
-        }
-    }
-
-    /// Weights of the convolution before a layer's mixer; none in most.
-    pub(crate) fn conv_weights(&self, kind: LayerKind) -> u64 {
-        self.recurrence(kind).map_or(0, Recurrence::conv_weights)
-    }
-
-    /// Those of the mixer's share of the norms.
-    fn mixer_norm_parameters(&self) -> u64 {
-        u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
-    }
-
-    /// Numbers in the biases of queries, keys and values, or of what compresses them.
-    fn qkv_bias(&self, kind: LayerKind) -> u64 {
-        if !self.biases().qkv {
-            return 0;
-        }
-        let heads = self.heads(kind.mixer);
-        match self.latent {
-            None => heads.query_width() + heads.key_width() + heads.value_weights(),
-            Some(latent) => {
-                u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary)
-            }
-        }
-    }
-
-    fn qk_norm_parameters(&self, kind: LayerKind) -> u64 {
-        let heads = self.heads(kind.mixer);
-        let latent = self.latent.map_or(0, |latent| u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value));
-        latent
-            + match self.qk_norm {
-                QkNorm::None => 0,
-                QkNorm::Head => 2 * u64::from(heads.size),
-                QkNorm::Width => heads.query_width() + heads.key_width(),
-            }
     }
 }

@@ -1,6 +1,6 @@
 //! Indexers, which choose the tokens that attention looks at.
 
-use super::{AttentionWindow, LatentAttention, LayerKind, Matrix, Model};
+use super::{AttentionWindow, Matrix};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,32 +30,8 @@ impl Indexer {
     }
 
     /// Its products: queries, key, and weights of heads.
-    fn matrices(self, hidden: u32, queries: u32) -> [Matrix; 3] {
+    pub(super) fn matrices(self, hidden: u32, queries: u32) -> [Matrix; 3] {
         let of = |input: u32, output: u64| Matrix { input: input.into(), output };
         [of(queries, self.width()), of(hidden, self.head.into()), of(hidden, self.heads.into())]
-    }
-}
-
-impl Model {
-    /// The indexer of layers of a kind, and the latent attention whose tokens it chooses.
-    pub(crate) fn indexer(&self, kind: LayerKind) -> Option<(Indexer, LatentAttention)> {
-        self.indexer.zip(self.latent).filter(|_| kind.mixer.attends())
-    }
-
-    /// The products of the indexer of layers of a kind.
-    pub(super) fn indexer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
-        let hidden = self.hidden;
-        let matrices = self.indexer(kind).map(|(own, latent)| own.matrices(hidden, latent.query.unwrap_or(hidden)));
-        matrices.into_iter().flatten()
-    }
-
-    /// Weights of the indexer of layers of a kind.
-    pub(crate) fn indexer_weights(&self, kind: LayerKind) -> u64 {
-        self.indexer_matrices(kind).map(Matrix::parameters).sum()
-    }
-
-    /// Parameters of the indexer of layers of a kind: its weights, and the norm of its key, with scale and shift.
-    pub(super) fn indexer_parameters(&self, kind: LayerKind) -> u64 {
-        self.indexer_weights(kind) + self.indexer(kind).map_or(0, |(own, _)| 2 * u64::from(own.head))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::greatest_common_divisor;
 
-use super::{Model, Recurrence};
+use super::{LayerPlaces, Model, Recurrence};
 
 /// A kind of layer: all layers of a kind have the same shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -222,21 +222,27 @@ impl Model {
         if let Some(pattern) = &self.pattern {
             return LayerKind { frozen, ..pattern.0[layer as usize % pattern.0.len()] };
         }
-        let experts = self.experts.is_some_and(|experts| experts.are_in(layer));
+        let places = self.places();
+        let [experts, recurrent, window] = places.map(|places| places.is_some_and(|places| places.contains(layer)));
         LayerKind {
             mlp: if experts { LayerMlp::Experts } else { LayerMlp::Plain },
-            mixer: match (self.recurrent(), self.window) {
-                (Some(recurrent), _) if recurrent.is_in(layer, self.layers) => Mixer::Recurrent,
-                (_, Some(window)) if window.is_in(layer) => Mixer::Window,
-                _ => Mixer::Attention,
+            mixer: match (recurrent, window) {
+                (true, _) => Mixer::Recurrent,
+                (false, true) => Mixer::Window,
+                (false, false) => Mixer::Attention,
             },
             frozen,
         }
     }
 
-    /// The mixer that layers of a kind have in place of attention.
-    pub fn recurrence(&self, kind: LayerKind) -> Option<&dyn Recurrence> {
-        if kind.mixer == Mixer::Recurrent { self.recurrent() } else { None }
+    /// The layers with experts, with a mixer that has a state, and with a window, where no pattern of letters says that.
+    fn places(&self) -> [Option<LayerPlaces>; 3] {
+        let recurrent = self.recurrent().and_then(|recurrent| recurrent.places(self.layers));
+        [
+            self.experts.as_ref().map(|experts| experts.places()),
+            recurrent,
+            self.window.as_ref().map(|window| window.places()),
+        ]
     }
 
     /// The kinds that its layers have, each with the number of its layers.
@@ -270,13 +276,9 @@ impl Model {
 
     /// The layers at which the pattern of kinds changes; none where one pattern covers all layers.
     pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
-        let dense = self.experts.and_then(|experts| experts.dense_layers);
-        let windows = self.window.and_then(|window| window.layers);
-        let first = self.window.filter(|window| window.full_first).map(|_| 1);
-        let last = self.recurrent().and_then(|recurrent| recurrent.last_change(self.layers));
-        let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
-        let frozen = Some(self.frozen_layers).filter(|layers| *layers > 0);
-        dense.into_iter().chain(windows).chain(first).chain(last).chain(further).chain(frozen)
+        let all = self.all_layers();
+        let ranges = self.places().into_iter().flatten().flat_map(|places| [places.start, places.end]);
+        ranges.chain([self.layers, self.frozen_layers]).filter(move |layer| (1..all).contains(layer))
     }
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.
@@ -284,10 +286,7 @@ impl Model {
         if let Some(pattern) = &self.pattern {
             return pattern.layers();
         }
-        let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
-        let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
-        let recurrent = self.recurrent().map_or(1, Recurrence::period);
-        least_common_multiple(least_common_multiple(experts, window), recurrent).max(1)
+        self.places().into_iter().flatten().fold(1, |period, places| least_common_multiple(period, places.every))
     }
 
     /// A sum over its layers.

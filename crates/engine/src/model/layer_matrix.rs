@@ -1,5 +1,7 @@
 //! A matrix of a layer, and its place there. Not for which matrices a layer has ([`super::matrices`]).
 
+use derive_more::Add;
+
 use super::Matrix;
 
 /// The part of a layer in which a matrix lies.
@@ -89,7 +91,7 @@ impl LayerMatrix {
 }
 
 /// Parameters of a part of a layer, or of an end of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Add)]
 pub(crate) struct PartParameters {
     /// All of them.
     pub all: u64,

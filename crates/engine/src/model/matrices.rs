@@ -1,17 +1,14 @@
 //! The matrices of a layer, each once: its parameters, time, kernels, adapters, flop and repeats are sums over them. Not for
 //! norms and convolutions, nor for a router, which are no products of the storage format.
 
+use std::ops::Add;
+
 use super::{LayerKind, LayerMatrix, LayerPart, MatrixRole, Model, PartParameters};
 
 impl Model {
     /// The matrices of a layer of a kind: those of the mixer, of experts, and of the MLPs beside these.
     pub(crate) fn matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
         self.mixer_matrices(kind).chain(self.mlp_matrices(kind))
-    }
-
-    pub(super) fn mixer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
-        let [first, second, third] = self.mixer_inputs(kind);
-        [first, second, third, self.projection(kind)].into_iter().flatten()
     }
 
     /// Parameters of a part of a layer of a kind. Router and norm of an MLP belong to its plain part.
@@ -30,18 +27,19 @@ impl Model {
 }
 
 impl PartParameters {
+    /// Some that are no weights of matrices, and that each tensor rank has whole.
+    pub(super) fn on_each_rank(all: u64) -> Self {
+        Self { all, whole: all, ..Self::default() }
+    }
+
     /// Those of matrices. Each tensor rank has the bias behind a last one whole, except experts', and that of a whole one.
     pub(super) fn of_matrices(matrices: impl Iterator<Item = LayerMatrix>) -> Self {
-        matrices.fold(Self::default(), |sum, one| {
+        let of_matrix = |one: LayerMatrix| {
             let whole_weights = if one.whole { one.weights() } else { 0 };
             let is_output = one.role == MatrixRole::Last && one.part != LayerPart::Routed;
             let bias = if one.whole || is_output { one.bias } else { 0 };
-            Self {
-                all: sum.all + one.parameters(),
-                weights: sum.weights + one.weights(),
-                whole: sum.whole + whole_weights + bias,
-                whole_weights: sum.whole_weights + whole_weights,
-            }
-        })
+            Self { all: one.parameters(), weights: one.weights(), whole: whole_weights + bias, whole_weights }
+        };
+        matrices.map(of_matrix).fold(Self::default(), Self::add)
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, LayerMatrix, LayerMlp, LayerPart, Matrix, MatrixRole, Model, PartParameters, is_off};
+use super::{
+    LayerKind, LayerMatrix, LayerMlp, LayerPart, LayerPlaces, Matrix, MatrixRole, Model, PartParameters, is_off,
+};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,24 +43,20 @@ pub struct Experts {
 }
 
 impl Experts {
-    /// Whether a layer has them.
-    pub fn are_in(self, layer: u32) -> bool {
-        is_placed(layer, self.dense_layers.unwrap_or(0), self.every.unwrap_or(1))
+    /// The layers that have them.
+    pub fn places(self) -> LayerPlaces {
+        LayerPlaces::last_of(self.dense_layers.unwrap_or(0), self.every.unwrap_or(1))
     }
 
     /// How many first layers have none, and of how many further ones each time the last has them, where two such numbers
     /// say which layers of a list have them.
-    pub fn places(with: &[bool]) -> Option<(u32, u32)> {
+    pub fn placed(with: &[bool]) -> Option<(u32, u32)> {
         let mut layers = with.iter().zip(0_u32..).filter(|(with, _)| **with).map(|(_, layer)| layer);
         let first = layers.next().unwrap_or(with.len() as u32);
         let every = layers.next().map_or(1, |second| second - first);
         let dense = (first + 1).checked_sub(every)?;
-        with.iter().zip(0..).all(|(with, layer)| *with == is_placed(layer, dense, every)).then_some((dense, every))
+        LayerPlaces::last_of(dense, every).are(with).then_some((dense, every))
     }
-}
-
-fn is_placed(layer: u32, dense: u32, every: u32) -> bool {
-    layer.checked_sub(dense).is_some_and(|behind| (behind + 1).is_multiple_of(every))
 }
 
 impl Model {
@@ -119,6 +117,11 @@ impl Model {
         ]
     }
 
+    /// The experts of layers of a kind.
+    pub(crate) fn experts_in(&self, kind: LayerKind) -> Option<Experts> {
+        self.experts.filter(|_| kind.has_experts())
+    }
+
     /// Width of tokens at the experts that a router chooses.
     pub(crate) fn routed_hidden(&self) -> u32 {
         self.experts.and_then(|experts| experts.latent).unwrap_or(self.hidden)
@@ -136,8 +139,7 @@ impl Model {
     /// (Megatron-LM, `moe_layer.py`).
     pub(super) fn plain_parameters(&self, kind: LayerKind) -> PartParameters {
         let own = PartParameters::of_matrices(self.part_matrices(kind, LayerPart::Plain));
-        let beside = self.router_parameters(kind) + self.mlp_norm_parameters(kind);
-        PartParameters { all: own.all + beside, whole: own.whole + beside, ..own }
+        own + PartParameters::on_each_rank(self.router_parameters(kind) + self.mlp_norm_parameters(kind))
     }
 
     /// Those of the MLP's share of the norms.
@@ -147,7 +149,7 @@ impl Model {
 
     /// Parameters of a layer's router and of the gate of its shared expert.
     fn router_parameters(&self, kind: LayerKind) -> u64 {
-        let Some(experts) = self.experts.filter(|_| kind.has_experts()) else { return 0 };
+        let Some(experts) = self.experts_in(kind) else { return 0 };
         let hidden = u64::from(self.hidden);
         let bias = u64::from(self.biases().router);
         let gate = if experts.shared_gate { hidden } else { 0 };

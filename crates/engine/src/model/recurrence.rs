@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use crate::units::{Count, Flop};
 
-use super::{LayerMatrix, Model};
+use super::{LayerMatrix, LayerPlaces, Model};
 
 pub use delta_net::GatedDeltaNet;
 pub use mamba::Mamba;
@@ -51,18 +51,8 @@ pub trait Recurrence: Debug {
     /// Where its state is described, and who counts its flop so.
     fn source(&self) -> &'static str;
 
-    /// Whether a layer of so many has it, where no pattern of letters says which layers do.
-    fn is_in(&self, _layer: u32, _layers: u32) -> bool {
-        false
-    }
-
-    /// The number of layers after which its places repeat.
-    fn period(&self) -> u32 {
-        1
-    }
-
-    /// The layer, of so many, at which they repeat no more.
-    fn last_change(&self, _layers: u32) -> Option<u32> {
+    /// The layers that have it, of so many, where no pattern of letters says that.
+    fn places(&self, _layers: u32) -> Option<LayerPlaces> {
         None
     }
 

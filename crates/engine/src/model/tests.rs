@@ -30,13 +30,13 @@ fn experts(dense_layers: Option<u32>) -> Experts {
 #[test]
 fn places_of_experts_are_two_numbers() {
     let runs = |runs: &[(bool, usize)]| runs.iter().flat_map(|(with, count)| vec![*with; *count]).collect::<Vec<_>>();
-    assert_eq!(Experts::places(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
-    assert_eq!(Experts::places(&[false, true, false, true]), Some((0, 2)));
-    assert_eq!(Experts::places(&[false, false, true, false, true]), Some((1, 2)));
-    assert_eq!(Experts::places(&[true; 4]), Some((0, 1)));
-    assert_eq!(Experts::places(&[false; 4]), Some((4, 1)));
-    assert_eq!(Experts::places(&[true, false, true]), None);
-    assert_eq!(Experts::places(&[false, true, true, false]), None);
+    assert_eq!(Experts::placed(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
+    assert_eq!(Experts::placed(&[false, true, false, true]), Some((0, 2)));
+    assert_eq!(Experts::placed(&[false, false, true, false, true]), Some((1, 2)));
+    assert_eq!(Experts::placed(&[true; 4]), Some((0, 1)));
+    assert_eq!(Experts::placed(&[false; 4]), Some((4, 1)));
+    assert_eq!(Experts::placed(&[true, false, true]), None);
+    assert_eq!(Experts::placed(&[false, true, true, false]), None);
 }
 
 #[test]
@@ -191,10 +191,11 @@ fn deepseek_v3_2_is_v3_with_indexers() {
     assert_eq!(sparse.parameters() - v3.parameters(), 61 * (13_959_168 + 256));
     assert_eq!(sparse.parameters(), 671_877_929_216);
     assert_eq!(sparse.matrix_parameters(), v3.matrix_parameters());
-    let [short, long] = [2048, 131_072].map(|sequence| sparse.attended(sparse.kind(0), sequence));
+    let attention = sparse.attention(Mixer::Attention).expect("it attends");
+    let [short, long] = [2048, 131_072].map(|sequence| attention.attended(sequence));
     assert_eq!((short, long), (1.0, 0.031_005_859_375));
     // Queries by keys are 512 + 64 wide for each of 128 heads, scores by values 512.
-    assert_eq!(Flop::new(sparse.score_width(sparse.kind(0))), Flop::new(128.0 * 544.0));
+    assert_eq!(Flop::new(attention.score_width()), Flop::new(128.0 * 544.0));
     assert_eq!(sparse.problems(), []);
     let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
     let alone = Model { latent: None, causal: false, ..(*sparse).clone() };

@@ -83,41 +83,32 @@ impl Windows {
 fn listed(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<Windows>, Problem> {
     let key = if matches!(family.window, WindowRule::Mimo) { "hybrid_layer_pattern" } else { "layer_types" };
     let Some(types) = keys.list(key)? else { return Ok(None) };
-    let mut full = Vec::new();
+    let mut with = Vec::new();
     for kind in types {
         match (kind.as_str(), kind.as_u64()) {
-            (Some("full_attention"), _) | (_, Some(0)) => full.push(true),
-            (Some("sliding_attention" | "chunked_attention"), _) | (_, Some(1)) => full.push(false),
+            (Some("full_attention"), _) | (_, Some(0)) => with.push(false),
+            (Some("sliding_attention" | "chunked_attention"), _) | (_, Some(1)) => with.push(true),
             _ => {
                 let what = format!("has a layer of {}, which is no attention: a hybrid", shown(kind));
                 return Err(keys.error(key, what, "only plain decoders can be imported"));
             }
         }
     }
-    full.resize(layers as usize, true);
+    with.resize(layers as usize, false);
     let place = keys.place(key);
-    let with = full.iter().filter(|full| !**full).count() as u32;
-    // Full attention in the last of every n layers, with or without the first of all, or in the first of every n.
-    let periods = [(false, false), (true, false), (false, true)].into_iter();
-    let periods = periods.flat_map(|(full_first, full_leads)| {
-        (2..=layers).map(move |every| AttentionWindow {
-            full_every: Some(every),
-            full_first,
-            full_leads,
-            ..AttentionWindow::default()
-        })
-    });
-    let fits = |window: &AttentionWindow| full.iter().zip(0..).all(|(full, layer)| *full != window.is_in(layer));
-    if let Some(window) = periods.filter(|_| 0 < with && with < layers).find(fits) {
-        keys.report.take("window.full_every", window.full_every.unwrap_or_default(), place);
-        return Ok(Some(Windows { layers: window, any: true }));
+    let number = with.iter().filter(|with| **with).count() as u32;
+    let found = AttentionWindow::default().placed(&with).filter(|_| number > 0);
+    match found.and_then(|window| window.full_every) {
+        Some(every) => keys.report.take("window.full_every", every, place),
+        None => keys.report.take("window.layers", number, place),
     }
-    keys.report.take("window.layers", with, place);
-    let first = full.iter().take(with as usize).all(|full| !full);
-    if !first {
-        keys.report.assume("window.layers", with, "the layers with a window are taken to be the first ones");
+    if let Some(layers) = found {
+        return Ok(Some(Windows { layers, any: true }));
     }
-    Ok(Some(Windows::first(with, layers)))
+    if number > 0 {
+        keys.report.assume("window.layers", number, "the layers with a window are taken to be the first ones");
+    }
+    Ok(Some(Windows::first(number, layers)))
 }
 
 fn size(keys: &mut Keys<'_>, usual: Option<u32>) -> Result<Option<u32>, Problem> {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{LayerMatrix, Matrix, MatrixRole, is_off};
+use crate::model::{LayerMatrix, LayerPlaces, Matrix, MatrixRole, is_off};
 use crate::units::{Count, Flop};
 
 use super::{FieldProblem, GATE_BACKWARD, GATE_FORWARD, Recurrence, RecurrentKernels, TokenWork};
@@ -145,17 +145,9 @@ impl Recurrence for GatedDeltaNet {
          of Megatron-LM counts it"
     }
 
-    fn is_in(&self, layer: u32, layers: u32) -> bool {
-        let attends = (layer + 1).is_multiple_of(self.full_every.max(1)) || self.full_last && layer + 1 == layers;
-        !attends
-    }
-
-    fn period(&self) -> u32 {
-        self.full_every
-    }
-
-    fn last_change(&self, layers: u32) -> Option<u32> {
-        self.full_last.then_some(layers.saturating_sub(1))
+    fn places(&self, layers: u32) -> Option<LayerPlaces> {
+        let end = if self.full_last { layers.saturating_sub(1) } else { u32::MAX };
+        Some(LayerPlaces { end, ..LayerPlaces::all_but_last_of(Some(self.full_every)) })
     }
 
     /// Queries, keys, values, the output's gate, and two numbers for each value head, which say how much of the state decays and

@@ -55,7 +55,7 @@ pub(super) fn window(
     let all = AttentionWindow { size: back.saturating_add(1), ..AttentionWindow::default() };
     draft.report.take("model.window.size", all.size, &window.place);
     let Some(places) = places else { return Ok(Some(all)) };
-    let with = match places.text.parse::<u32>() {
+    let with: Option<Vec<bool>> = match places.text.parse::<u32>() {
         Ok(distance) => Some((1..=layers).map(|layer| distance > 0 && !layer.is_multiple_of(distance)).collect()),
         Err(_) => pattern(&places.text, layers),
     };
@@ -66,22 +66,12 @@ pub(super) fn window(
     if !with.contains(&true) {
         return Ok(None);
     }
-    let Some(found) = kinds(all, layers).find(|window| (0..layers).map(|layer| window.is_in(layer)).eq(with.clone()))
-    else {
+    let Some(found) = all.placed(&with) else {
         let what = format!("'{}' gives windows to layers as no model can say", printable(&places.text));
         return Err(Problem::new(&places.place, what, CONFIG));
     };
     draft.report.take("model.window", &places.text, &places.place);
     Ok(Some(found))
-}
-
-/// Windows in all layers, in all but every n-th, or in the first ones.
-fn kinds(all: AttentionWindow, layers: u32) -> impl Iterator<Item = AttentionWindow> {
-    let every = (2..=layers).flat_map(move |every| {
-        [false, true].map(|full_leads| AttentionWindow { full_every: Some(every), full_leads, ..all })
-    });
-    let first = (1..layers).map(move |first| AttentionWindow { layers: Some(first), ..all });
-    std::iter::once(all).chain(every).chain(first)
 }
 
 /// True if all of a layer's matrices have biases; else which ones do.
@@ -118,7 +108,7 @@ fn of_window(model: &Model) -> Option<Vec<Line>> {
         return None;
     }
     let mut lines = vec![Line::new(WINDOW, format!("{},0", size - 1))];
-    let with: Vec<bool> = (0..model.layers).map(|layer| window.is_in(layer)).collect();
+    let with: Vec<bool> = (0..model.layers).map(|layer| window.places().contains(layer)).collect();
     match full_every.filter(|_| !full_leads && !full_first && layers.is_none()) {
         Some(every) => lines.push(Line::new(PLACES, every)),
         None if with.contains(&false) => lines.push(Line::new(PLACES, runs(&with))),

@@ -136,7 +136,7 @@ pub(super) fn experts(
         Ok(distance) => (distance > 0).then(|| (0..layers).map(|layer| layer.is_multiple_of(distance)).collect()),
         Err(_) => pattern(&places.text, layers),
     };
-    let Some((dense, every)) = with.and_then(|with: Vec<bool>| Experts::places(&with)) else {
+    let Some((dense, every)) = with.and_then(|with: Vec<bool>| Experts::placed(&with)) else {
         let what = format!("'{}' places experts in layers as no model can say", printable(&places.text));
         return Err(Problem::new(&places.place, what, CONFIG));
     };
@@ -246,7 +246,7 @@ pub(super) fn lines(model: &Model) -> Vec<Line> {
         lines.extend(sizes.into_iter().flatten());
         lines.extend(experts.shared_gate.then(|| Line::new(SHARED_GATE, true)));
         if experts.dense_layers.is_some() || experts.every.is_some() {
-            let with: Vec<bool> = (0..model.layers).map(|layer| experts.are_in(layer)).collect();
+            let with: Vec<bool> = (0..model.layers).map(|layer| experts.places().contains(layer)).collect();
             lines.push(Line::new(PLACES, runs(&with)));
         }
     }
