@@ -9,7 +9,7 @@ use crate::cli::merge::seal::{COMMENT, ContentHash, Seal};
 use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{interrupt, log, output, progress};
 use shardscope_engine::plan::{Plan, Recompute};
-use shardscope_engine::scenario::{Field, Problem};
+use shardscope_engine::scenario::{Field, Problem, Scenario};
 use shardscope_engine::search::{self, Axis, Cancel, Cell, Evaluator, WorkPart};
 use shardscope_engine::text::visible;
 use shardscope_report::figures::{SweepCells, SweepReport};
@@ -96,7 +96,7 @@ fn fault(sweep: &search::Sweep, evaluator: &Evaluator, flags: &ScenarioFlags) ->
     let every = sweep.in_order(
         0..1,
         evaluator,
-        |_, cell| cell,
+        |_, cell, _| cell,
         |_, cells| {
             first = cells.into_iter().next().flatten().filter(blamed);
             first.as_ref().map(|_| true).ok_or(())
@@ -106,7 +106,7 @@ fn fault(sweep: &search::Sweep, evaluator: &Evaluator, flags: &ScenarioFlags) ->
         sweep.in_order(
             1..sweep.len(),
             evaluator,
-            |_, cell| blamed(&cell),
+            |_, cell, _| blamed(&cell),
             |_, blamed| {
                 if blamed.iter().all(|blamed| *blamed == Some(true)) { Ok(true) } else { Err(()) }
             },
@@ -152,11 +152,11 @@ fn stream(
     let rows = arguments.part.map_or(0..sweep.len(), |part| part.rows(sweep.len()));
     let bar = progress::bar(rows.len(), "cells", &session.options);
     let shown = !bar.is_hidden();
-    let line = |index: usize, cell: search::Cell| {
+    let line = |index: usize, cell: search::Cell, scenario: Option<&Scenario>| {
         if shown {
             bar.inc(1);
         }
-        (cells.line(index, Some(&cell)), cell.fits())
+        (cells.line(index, Some(&cell), scenario), cell.fits())
     };
     let content = arguments.part.map(|_| ContentHash::default());
     let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content };
@@ -171,7 +171,7 @@ fn stream(
             ends.fits |= fits;
         }
         if let Some(missing) = first_missing {
-            text.push_str(&cells.line(begin + missing, None));
+            text.push_str(&cells.line(begin + missing, None, None));
         }
         if let Some(content) = &mut ends.content {
             // As it lands in the file.

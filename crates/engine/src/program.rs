@@ -147,7 +147,7 @@ impl Program {
         factors: &Factors,
         known: Option<&Arc<UnitWork>>,
     ) {
-        let rates = Rates::new(scenario, factors);
+        let rates = Rates::new(scenario, factors).with_ring(layout.gradient_group());
         let known = known.filter(|work| work.serves(scenario)).cloned();
         let work = known.unwrap_or_else(|| Arc::new(UnitWork::new(&rates, layout)));
         let ranks = layout.pipeline as usize;

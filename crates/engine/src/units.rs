@@ -60,14 +60,24 @@ pub fn significant(value: f64, digits: usize) -> String {
         return finite(value, || format!("{value}"));
     }
     // Rounded first: 9.996 with three digits is 10.0, one place further to the left.
-    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
-    let magnitude = rounded.rsplit_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0_isize);
+    let mut rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let (length, magnitude) = (mantissa.len(), exponent.parse().unwrap_or(0_isize));
     let decimals = digits.cast_signed() - 1 - magnitude;
     if magnitude >= 15 || decimals > 12 {
         return rounded;
     }
     let decimals = decimals.max(0).cast_unsigned();
-    format!("{value:.decimals$}")
+    match mantissa.find('.') {
+        // 8.59e1 is 85.9.
+        Some(point) if magnitude >= 0 && decimals > 0 => {
+            rounded.truncate(length);
+            rounded.remove(point);
+            rounded.insert(point + magnitude.cast_unsigned(), '.');
+            rounded
+        }
+        _ => format!("{value:.decimals$}"),
+    }
 }
 
 /// Rounds to so many digits, without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.

@@ -1,6 +1,6 @@
 //! Rates of the device and the network under this software: peaks times shares.
 
-use crate::hardware::{Group, MAX_LEVELS, Network};
+use crate::hardware::{Group, MAX_LEVELS, Network, RingSpan};
 use crate::plan::{Format, Precision};
 use crate::scenario::{PAGEABLE, Scenario};
 use crate::stack::Attention;
@@ -69,6 +69,10 @@ pub struct Rates<'a> {
     pub host: BytesPerSecond,
     /// Bandwidths and latencies of the levels, factors included.
     pub network: Network<'a>,
+    /// A group whose ring is at hand, and how it crosses each level at the rates that it reaches.
+    pub(super) known_ring: Option<(Group, [RingSpan; MAX_LEVELS])>,
+    /// Nodes of the job.
+    nodes: u32,
     /// The first level beyond the node: from there on `wire_between` applies.
     pub beyond_node: usize,
     /// The first level beyond those that the node's links join.
@@ -89,7 +93,8 @@ impl<'a> Rates<'a> {
         let device = &cluster.device;
         let calibrated = Calibrated::new(scenario, &scenario.calibration);
         let Calibrated { efficiency, software, runtime, .. } = calibrated;
-        let doublings = libm::log2(f64::from(scenario.nodes()));
+        let nodes = scenario.nodes();
+        let doublings = libm::log2(f64::from(nodes));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = software.compute * calibrated.stack.get() / (1.0 + software.stragglers * doublings);
         let clock = device.clock() * pace;
@@ -127,16 +132,24 @@ impl<'a> Rates<'a> {
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
             host: scenario.host_link() * factors.host * if scenario.pins_host() { 1.0 } else { PAGEABLE.get() },
             network: network.with_latency(latency),
+            known_ring: None,
+            nodes,
             beyond_node,
             beyond_links: cluster.linked_levels().max(beyond_node),
             wire_loss: efficiency.wire_loss + runtime.wire_loss,
         }
     }
 
+    /// The same, with the ring over a group at hand: all collectives of one layout of shards are over one group.
+    #[must_use]
+    pub(crate) fn with_ring(self, group: Group) -> Self {
+        Self { known_ring: Some((group, self.reached_ring(group))), ..self }
+    }
+
     /// The share of the wire beyond the node that the collectives of a group reach. Further nodes are more switches away, whose
     /// ports others use: of 64 ranks on 8 nodes three doublings, whatever else the job has.
     pub(super) fn wire_between(&self, group: Group) -> Share {
-        let nodes = group.devices().div_ceil(self.scenario.cluster.devices_per_node()).min(self.scenario.nodes());
+        let nodes = group.devices().div_ceil(self.scenario.cluster.devices_per_node()).min(self.nodes);
         let doublings = libm::log2(f64::from(nodes));
         Share::new(self.calibrated.efficiency.wire_between / (1.0 + self.wire_loss * doublings))
     }

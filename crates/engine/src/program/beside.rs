@@ -24,7 +24,8 @@ pub(super) struct PassedModel<'a> {
 impl<'a> PassedModel<'a> {
     /// A model beside that of a checked scenario, on hardware with what-if factors.
     pub fn new(model: &'a ModelBeside, factors: &Factors) -> Self {
-        let (rates, layout) = (Rates::new(&model.scenario, factors), model.layout());
+        let layout = model.layout();
+        let rates = Rates::new(&model.scenario, factors).with_ring(layout.gradient_group());
         let layouts = OperatorLayouts::plain(&model.scenario, &layout);
         let work = Arc::new(UnitWork::new(&rates, &layout));
         Self { model, rates, layout, layouts, work }

@@ -139,10 +139,10 @@ impl GraphBuilder<'_> {
     ) -> Task {
         let (lane, repeat, index) = (label.lane, self.body.repeat, self.code.transfers.len() as u32);
         self.graph.volume.add_transfer(transfer, lane, repeat);
-        let (transfer, graph) = (*transfer, self.code.graphs.len());
-        self.code.transfers.push(GraphTransfer { source, transfer, contention, lane, graph, repeat });
+        let graph = self.code.graphs.len();
+        self.code.transfers.push(GraphTransfer { source, transfer: *transfer, contention, lane, graph, repeat });
         let mut task = Task { stream, class: TaskClass::Transfer, transfer: index, label, ..Task::default() };
-        task.take(&transfer, contention);
+        task.take(transfer, contention);
         task
     }
 }

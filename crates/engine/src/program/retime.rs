@@ -50,7 +50,7 @@ impl Program {
         if scenario.plan.passes_beside() {
             return None;
         }
-        let rates = Rates::new(scenario, factors);
+        let rates = Rates::new(scenario, factors).with_ring(layout.gradient_group());
         let work = self.work.as_mut()?;
         // What others share stays as it is.
         Arc::get_mut(work)?.retime(&rates, layout)?;

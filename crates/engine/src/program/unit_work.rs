@@ -48,7 +48,7 @@ pub(crate) struct UnitWork {
 const MIXERS: [Mixer; 3] = [Mixer::Attention, Mixer::Window, Mixer::Recurrent];
 
 /// Transfers between the ranks that share the work of a unit.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Default)]
 pub(super) struct UnitExchanges {
     pub tensor: TensorTransfers,
     /// Those between context ranks, in layers of each mixer.
@@ -102,6 +102,10 @@ impl UnitWork {
 
 impl UnitExchanges {
     fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+        // Ranks that share no layer exchange nothing.
+        if layout.tensor == 1 && layout.context == 1 && !rates.experts.own_mesh {
+            return Self::default();
+        }
         let model = &rates.scenario.model;
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);

@@ -163,6 +163,11 @@ impl Layout {
         self.groups(self.parts(), size)
     }
 
+    /// The ranks over which gradients are summed first: those that share them, or all that have them whole.
+    pub(crate) fn gradient_group(&self) -> Group {
+        self.shard_group(if self.gradients > 1 { self.gradients } else { self.group() })
+    }
+
     /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.
     pub(crate) fn replica_group(&self, inner: u32, outer: u32) -> Group {
         self.groups(self.parts() * inner, outer / inner)

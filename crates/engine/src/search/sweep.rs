@@ -75,7 +75,9 @@ impl Sweep {
 
     /// The scenario of the cell at `index`.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
-        Candidate::new(&self.base, self.edits(index)).map(|cell| cell.scenario)
+        let scenario = self.untuned(index)?;
+        scenario.keeps_batch()?;
+        Ok(scenario)
     }
 
     /// The scenario of the cell before it is tuned.
@@ -85,20 +87,26 @@ impl Sweep {
 
     /// Evaluates one cell.
     pub fn cell(&self, index: usize, workspace: &mut Workspace) -> Cell {
+        self.evaluated(index, workspace).0
+    }
+
+    /// A cell, and its scenario before it is tuned, where there is one.
+    fn evaluated(&self, index: usize, workspace: &mut Workspace) -> (Cell, Option<Scenario>) {
         // Tuning finds a micro-batch that divides the global batch, if any does.
-        let scenario = if self.tune { self.untuned(index) } else { self.scenario(index) };
-        let evaluated = scenario.and_then(|scenario| {
-            let figures = if self.tune {
-                tuned(&scenario, workspace)
-            } else {
-                summary(&scenario, workspace).map(|summary| (Tuned::from(&scenario), summary))
-            };
-            figures.map_err(first)
-        });
-        match evaluated {
+        let scenario = match if self.tune { self.untuned(index) } else { self.scenario(index) } {
+            Ok(scenario) => scenario,
+            Err(problem) => return (Cell::Impossible(problem), None),
+        };
+        let figures = if self.tune {
+            tuned(&scenario, workspace)
+        } else {
+            summary(&scenario, workspace).map(|summary| (Tuned::from(&scenario), summary))
+        };
+        let cell = match figures {
             Ok((choice, summary)) => Cell::Possible { summary, choice },
-            Err(problem) => Cell::Impossible(problem),
-        }
+            Err(problems) => Cell::Impossible(first(problems)),
+        };
+        (cell, Some(scenario))
     }
 
     /// Evaluates all cells, the cell `from` first and then coarse to fine, and hands over each with its index as it is
@@ -107,20 +115,23 @@ impl Sweep {
         evaluator.each(&self.order(from), CHUNK, |index, workspace| self.cell(index, workspace), done)
     }
 
-    /// Does `work` for the cells of `rows`, block by block, each block in parallel, and hands over each block's results in
-    /// order; `None` for what was not reached before the work was stopped. Ends after a block for which `next` says so.
+    /// Does `work` for the cells of `rows` and their scenarios before these are tuned, block by block, each block in parallel,
+    /// and hands over each block's results in order; `None` for what was not reached before the work was stopped. Ends after a block for which `next` says so.
     pub fn in_order<T: Send + Clone, E>(
         &self,
         rows: Range<usize>,
         evaluator: &Evaluator,
-        work: impl Fn(usize, Cell) -> T + Sync,
+        work: impl Fn(usize, Cell, Option<&Scenario>) -> T + Sync,
         mut next: impl FnMut(usize, Vec<Option<T>>) -> Result<bool, E>,
     ) -> Result<(), E> {
         for begin in rows.clone().step_by(BLOCK) {
             let mut order: Vec<usize> = (begin..rows.end.min(begin + BLOCK)).collect();
             order.sort_by_key(|index| self.turn(*index));
             let block = Mutex::new(vec![None; order.len()]);
-            let one = |index, workspace: &mut Workspace| work(index, self.cell(index, workspace));
+            let one = |index, workspace: &mut Workspace| {
+                let (cell, scenario) = self.evaluated(index, workspace);
+                work(index, cell, scenario.as_ref())
+            };
             let whole = evaluator.each(&order, CHUNK, one, &|index, found| {
                 // A panic elsewhere leaves each entry as whole as it was.
                 block.lock().unwrap_or_else(PoisonError::into_inner)[index - begin] = Some(found);

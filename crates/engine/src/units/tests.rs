@@ -141,3 +141,23 @@ fn billions_beside_bytes_are_no_bytes() {
 fn one_device_is_no_devices() {
     assert_eq!([devices(1), devices(38_640)], ["1 device", "38,640 devices"]);
 }
+
+/// With so many digits as are asked for, or whole; and rounded as Rust rounds a number to as many places.
+#[test]
+fn significant_digits_are_rounded_once() {
+    let rounded = |value: f64, digits: usize| {
+        let text = significant(value, digits);
+        let places = text.split_once('.').map_or(0, |(_, behind)| behind.len());
+        assert_eq!(text, format!("{value:.places$}"), "{value:e} with {digits} digits");
+        let shown = text.trim_start_matches(['-', '0', '.']).replace('.', "").len();
+        assert!(shown == digits || places == 0 && shown > digits, "{value:e} with {digits} digits: {text}");
+    };
+    for number in [1.0, 1.005, 2.5, 8.5949, 9.994_999, 9.995, 9.999_999, 1.0 / 3.0] {
+        for power in -4..14 {
+            for digits in 1..6 {
+                rounded(number * 10_f64.powi(power), digits);
+                rounded(-number * 10_f64.powi(power), digits);
+            }
+        }
+    }
+}

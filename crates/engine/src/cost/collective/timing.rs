@@ -1,8 +1,8 @@
 //! How long each algorithm of a collective takes, and what it sends. Not for which is taken.
 
-use crate::hardware::{Group, MAX_LEVELS};
+use crate::hardware::{Group, MAX_LEVELS, RingSpan};
 use crate::stack::{Efficiency, Protocol};
-use crate::units::{Bytes, BytesPerSecond, Count, Seconds, Share};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::super::rates::Rates;
 use super::algorithm::CollectiveAlgorithm;
@@ -23,13 +23,20 @@ impl Rates<'_> {
         if level < beyond { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between(group) }
     }
 
-    /// A ring's share of a level's rate.
-    fn reached_rate(&self, level: usize, group: Group, rate: BytesPerSecond) -> BytesPerSecond {
-        let wire = rate * self.wire_share(level, group).get();
-        match self.calibrated.runtime.most_received {
-            Some(most) if level >= self.beyond_node => wire.min(most),
-            _ => wire,
+    /// How a ring over a group crosses each level, at the rates that it reaches.
+    pub(in crate::cost) fn reached_ring(&self, group: Group) -> [RingSpan; MAX_LEVELS] {
+        if let Some((_, spans)) = self.known_ring.filter(|(known, _)| *known == group) {
+            return spans;
         }
+        let mut spans = self.network.ring(group);
+        for (level, span) in spans.iter_mut().enumerate().filter(|(_, span)| span.edges > 0) {
+            let wire = span.rate * self.wire_share(level, group).get();
+            span.rate = match self.calibrated.runtime.most_received {
+                Some(most) if level >= self.beyond_node => wire.min(most),
+                _ => wire,
+            };
+        }
+        spans
     }
 
     /// Time of a collective beyond hops and bytes, where the levels that it crosses were measured.
@@ -74,9 +81,9 @@ impl Rates<'_> {
         // Every hop adds its latency once for each collective; bytes are the same however many collectives carry them.
         let (mut hops, mut slowest) = (Seconds::ZERO, Seconds::ZERO);
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
-        for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+        for (level, span) in self.reached_ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             hops += f64::from(span.hops) * span.latency;
-            transfer.busy[level] = transfer.received / self.reached_rate(level, group, span.rate);
+            transfer.busy[level] = transfer.received / span.rate;
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }

@@ -1,10 +1,18 @@
 //! Values of a plan that are outside the range of their field's type, whatever else the plan says.
 
+use std::sync::LazyLock;
+
 use crate::plan::Recompute;
 use crate::units::significant;
 
 use super::super::field::{Field, PLACEMENT, Value};
 use super::{Checks, Scenario};
+
+/// The fields of a plan that have a range. The size of the job has checks of its own.
+static IN_PLAN: LazyLock<Vec<Field>> = LazyLock::new(|| {
+    let of_size = |field: &Field| matches!(field, Field::Nodes | Field::Devices);
+    Field::all().filter(|field| field.is_in_plan() && field.spec().takes.has_range() && !of_size(field)).collect()
+});
 
 /// Values of some fields outside the range of their type.
 pub(super) fn of_fields(scenario: &Scenario, fields: impl IntoIterator<Item = Field>, checks: &mut Checks) {
@@ -25,11 +33,10 @@ pub(super) fn of_fields(scenario: &Scenario, fields: impl IntoIterator<Item = Fi
     }
 }
 
-/// Values of all fields outside the range of their type. The size of the job has checks of its own.
+/// Values of all fields outside the range of their type.
 pub(super) fn all(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
-    let fields = Field::all().filter(|field| field.is_in_plan() && !matches!(field, Field::Nodes | Field::Devices));
-    of_fields(scenario, fields, checks);
+    of_fields(scenario, IN_PLAN.iter().copied(), checks);
     if plan.sharding.wire.block == 0 {
         let what = || "a scale for every 0 elements is out of range".to_owned();
         let field = format!("{PLACEMENT}wire.block");

@@ -8,7 +8,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
 use shardscope_engine::cost;
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
-use shardscope_engine::scenario::{self, Field, Problem};
+use shardscope_engine::scenario::{self, Field, Problem, Scenario};
 use shardscope_engine::search::{self, Axis, Sweep};
 use shardscope_engine::units::{counted, significant};
 use shardscope_library::text::csv::csv_line;
@@ -89,7 +89,7 @@ impl SweepReport<'_> {
             (0..self.sweep.len()).partition(|index| self.cell(*index).is_some());
         let shown = done.into_iter().chain(missing.into_iter().take(1));
         table.extend(shown.map(|index| {
-            let record = self.cells().record(index, self.cell(index));
+            let record = self.cells().record(index, self.cell(index), self.sweep.untuned(index).ok().as_ref());
             record.into_iter().chain(names(index)).collect()
         }));
         table
@@ -215,9 +215,10 @@ impl SweepCells<'_> {
         KEYS.join(",") + "\n"
     }
 
-    /// The line of a cell in CSV; without the cell, that the sweep was interrupted before it.
-    pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> String {
-        csv_line(self.record(index, cell).iter().map(TableCell::csv))
+    /// The line of a cell in CSV, with its scenario before it was tuned; without the cell, that the sweep was interrupted
+    /// before it.
+    pub fn line(&self, index: usize, cell: Option<&search::Cell>, scenario: Option<&Scenario>) -> String {
+        csv_line(self.record(index, cell, scenario).iter().map(TableCell::csv))
     }
 
     fn value(&self, index: usize, cell: &search::Cell) -> Option<f64> {
@@ -225,7 +226,12 @@ impl SweepCells<'_> {
         self.metric.mapped(summary, self.sweep, index)
     }
 
-    fn record(&self, index: usize, cell: Option<&search::Cell>) -> [TableCell; KEYS.len()] {
+    fn record(
+        &self,
+        index: usize,
+        cell: Option<&search::Cell>,
+        scenario: Option<&Scenario>,
+    ) -> [TableCell; KEYS.len()] {
         let [x, y] = self.place(index).map(|(axis, value)| {
             // Of a switch alone CSV has what people read.
             let is_switch = matches!(value, scenario::Value::Switch(_));
@@ -233,28 +239,27 @@ impl SweepCells<'_> {
         });
         let (found, choice) = match cell {
             Some(search::Cell::Possible { summary, choice }) => {
-                (self.sweep.untuned(index).ok().map(|scenario| (summary, scenario)), Some(choice))
+                (scenario.map(|scenario| (summary, scenario)), Some(choice))
             }
             _ => (None, None),
         };
-        let figure = found.as_ref().and_then(|(summary, scenario)| self.metric.finite(summary, scenario));
+        let figure = found.and_then(|(summary, scenario)| self.metric.finite(summary, scenario));
         // Of a step, all devices together.
         let sequences = found
-            .as_ref()
             .map(|(summary, scenario)| (summary.tokens_per_step / f64::from(scenario.plan.sequence)).round() as u64);
         let fits = cell.map(search::Cell::fits);
         let of = |value: Value| TableCell::new("", value);
         [
             x,
             y,
-            of(json!(self.metric.word())),
-            of(json!(figure)),
-            of(json!(fits)),
-            of(json!(reason(cell))),
-            of(json!(choice.map(|choice| choice.micro_batch))),
-            of(json!(choice.map(|choice| choice.recompute.to_string()))),
-            of(json!(choice.map(|choice| choice.accumulate))),
-            of(json!(sequences)),
+            of(self.metric.word().into()),
+            of(figure.into()),
+            of(fits.into()),
+            of(reason(cell).into()),
+            of(choice.map(|choice| choice.micro_batch).into()),
+            of(choice.map(|choice| choice.recompute.to_string()).into()),
+            of(choice.map(|choice| choice.accumulate).into()),
+            of(sequences.into()),
         ]
     }
 
