@@ -141,7 +141,7 @@ impl<'a> UnitCosts<'a> {
     pub(crate) fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
         let id = id?;
         let source = self.source(NetworkTransfer::Exchange(id));
-        let exchanges = &self.work.exchanges;
+        let exchanges = self.work.exchanges.as_deref()?;
         let UnitExchanges { tensor, experts, .. } = exchanges;
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = tensor;
         let tensor = |transfer: Transfer| Exchange {
@@ -225,8 +225,7 @@ impl<'a> UnitCosts<'a> {
         let pass = traversal.pass();
         let last = traversal.completes_gradients();
         let plan = &self.rates.scenario.plan;
-        let exchanges = plan.tensor > 1 || plan.context > 1 || self.rates.experts.own_mesh;
-        let steps = if exchanges { steps } else { merged(steps) };
+        let steps = if self.work.exchanges.is_some() { steps } else { merged(steps) };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
             return UnitPass { part: unit.part, pass, alone: plan.stands_beside, steps, ..UnitPass::default() };

@@ -39,7 +39,8 @@ pub(crate) struct UnitWork {
     pub(super) embedding: EndCosts,
     /// Last norm, logits and loss.
     pub(super) head: EndCosts,
-    pub(super) exchanges: UnitExchanges,
+    /// None where ranks share no layer.
+    pub(super) exchanges: Option<Box<UnitExchanges>>,
     /// Whether weights are shared, by which a stack may take another runtime.
     shares_weights: bool,
 }
@@ -48,7 +49,7 @@ pub(crate) struct UnitWork {
 const MIXERS: [Mixer; 3] = [Mixer::Attention, Mixer::Window, Mixer::Recurrent];
 
 /// Transfers between the ranks that share the work of a unit.
-#[derive(Debug, PartialEq, Default)]
+#[derive(Debug, PartialEq)]
 pub(super) struct UnitExchanges {
     pub tensor: TensorTransfers,
     /// Those between context ranks, in layers of each mixer.
@@ -94,17 +95,17 @@ impl UnitWork {
 
     /// Recomputes the exchanges on another network; `None` if other exchanges than before take time there.
     pub(super) fn retime(&mut self, rates: &Rates<'_>, layout: &Layout) -> Option<()> {
-        let before = self.exchanges.take_time();
+        let take_time = |work: &Self| work.exchanges.as_deref().map(UnitExchanges::take_time);
+        let before = take_time(self);
         self.exchanges = UnitExchanges::new(rates, layout);
-        (self.exchanges.take_time() == before).then_some(())
+        (take_time(self) == before).then_some(())
     }
 }
 
 impl UnitExchanges {
-    fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
-        // Ranks that share no layer exchange nothing.
+    fn new(rates: &Rates<'_>, layout: &Layout) -> Option<Box<Self>> {
         if layout.tensor == 1 && layout.context == 1 && !rates.experts.own_mesh {
-            return Self::default();
+            return None;
         }
         let model = &rates.scenario.model;
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
@@ -113,7 +114,8 @@ impl UnitExchanges {
             // The shared expert is cut over the tensor ranks as an MLP is.
             experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
-        Self { tensor, context: MIXERS.map(|mixer| rates.context_transfers(mixer, layout)), experts }
+        let context = MIXERS.map(|mixer| rates.context_transfers(mixer, layout));
+        Some(Box::new(Self { tensor, context, experts }))
     }
 
     /// The exchanges of a mixer between context ranks; `None` where tokens do not meet.
