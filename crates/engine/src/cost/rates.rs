@@ -140,7 +140,8 @@ impl<'a> Rates<'a> {
         }
     }
 
-    /// The same, with the ring over a group at hand: all collectives of one layout of shards are over one group.
+    /// The same, with the ring over one group at hand, over which most transfers of state are. A collective over another group
+    /// finds its own.
     #[must_use]
     pub(crate) fn with_ring(self, group: Group) -> Self {
         Self { known_ring: Some((group, self.reached_ring(group))), ..self }

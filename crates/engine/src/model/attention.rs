@@ -1,4 +1,5 @@
-//! Attention's half of a layer: its matrices and widths, biases, norms and windows.
+//! What a model's file says of attention: heads, latent vectors, biases, norms and windows. Not for its matrices
+//! (`layer_attention`).
 
 use serde::{Deserialize, Serialize};
 
@@ -140,8 +141,8 @@ impl AttentionWindow {
         LayerPlaces { start: self.full_first.into(), end: self.layers.unwrap_or(u32::MAX), turn, ..all }
     }
 
-    /// The window in the layers of a list, where the numbers of a file say which these are: all, all but one of every so
-    /// many, or the first ones.
+    /// A window that says no layers yet, in those of a list, where the numbers of a file can say which these are: all, the
+    /// first ones, or all but one of every so many, and perhaps the first one.
     pub fn placed(self, with: &[bool]) -> Option<Self> {
         let layers = with.len() as u32;
         let turns = [(false, false), (true, false), (false, true)].into_iter().flat_map(|(full_first, full_leads)| {

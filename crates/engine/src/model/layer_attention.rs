@@ -9,7 +9,7 @@ use super::{
 /// Attention of a layer: what the parts of a model's file say of it together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LayerAttention<'a> {
-    pub(super) model: &'a Model,
+    model: &'a Model,
     /// Heads of queries, keys and values.
     pub heads: Heads,
     /// What its queries, keys and values are computed from, where they are compressed.
@@ -107,7 +107,7 @@ impl LayerAttention<'_> {
         [Some(first), queries, Some(LayerMatrix { kept_outputs, ..keys_and_values })]
     }
 
-    /// Its matrices before the core, each by itself.
+    /// Its matrices before the core, each by itself, and those of its indexer.
     pub(super) fn single_matrices(&self) -> Vec<Matrix> {
         if self.latent.is_some() {
             let divided = self.inputs().into_iter().flatten().map(|one| one.matrix);
@@ -118,9 +118,10 @@ impl LayerAttention<'_> {
         widths.into_iter().filter(|width| *width > 0).map(of).collect()
     }
 
-    /// Its parameters beside its matrices and the norm before it. Tensor ranks each have whole: norms of heads, what compresses
-    /// for latent attention, and an indexer (Megatron-LM, `multi_latent_attention.py`, `parallel_mode='duplicated'`).
-    pub(super) fn parameters_beside_matrices(&self) -> PartParameters {
+    /// What it adds to the parameters of its matrices and of the norm before it: learned scores, norms of heads, and an indexer.
+    /// Tensor ranks each have whole the last two and, of a matrix that counts already, the part that compresses (Megatron-LM,
+    /// `multi_latent_attention.py`, `parallel_mode='duplicated'`).
+    pub(super) fn added_parameters(&self) -> PartParameters {
         let (norms, indexer) = (self.qk_norm_parameters(), self.indexer_parameters());
         let sinks = if self.model.biases().sinks { u64::from(self.heads.queries) } else { 0 };
         let whole_norms = if self.model.qk_norm == QkNorm::Width { 0 } else { norms };
@@ -161,7 +162,7 @@ impl LayerAttention<'_> {
     }
 
     /// The products of its indexer, where it has one.
-    pub(super) fn indexer_matrices(&self) -> impl Iterator<Item = Matrix> + use<> {
+    fn indexer_matrices(&self) -> impl Iterator<Item = Matrix> + use<> {
         let hidden = self.model.hidden;
         let of = |(own, latent): (&Indexer, &LatentAttention)| own.matrices(hidden, latent.query.unwrap_or(hidden));
         self.indexer.map(of).into_iter().flatten()
@@ -173,7 +174,7 @@ impl LayerAttention<'_> {
     }
 
     /// Parameters of its indexer: weights, and the norm of its key, with scale and shift.
-    pub(super) fn indexer_parameters(&self) -> u64 {
+    fn indexer_parameters(&self) -> u64 {
         self.indexer_weights() + self.indexer.map_or(0, |(own, _)| 2 * u64::from(own.head))
     }
 }

@@ -1,4 +1,4 @@
-//! The mixer of a layer, with all that a model's file says of it. Not for what each has of its own (`attention`,
+//! The mixer of a layer, with all that a model's file says of it. Not for what each has of its own (`layer_attention`,
 //! `recurrence`).
 
 use super::{LayerAttention, LayerKind, LayerMatrix, Matrix, MatrixRole, Mixer, Model, PartParameters, Recurrence};
@@ -29,22 +29,24 @@ impl Model {
 
     /// The matrices of a layer's mixer: those before its core, and the projection behind it.
     pub(super) fn mixer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = LayerMatrix> + use<> {
-        let ([first, second, third], width, bias) = match self.mixer(kind) {
-            LayerMixer::Attention(attention) => {
-                (attention.inputs(), attention.heads.value_width(), self.biases().projection)
-            }
-            LayerMixer::Recurrent(recurrence) => (recurrence.inputs(self.hidden), recurrence.width(), false),
-            LayerMixer::None => ([None; 3], 0, false),
+        let projection = |input: u64, bias: bool| {
+            let matrix = Matrix { input, output: self.hidden.into() };
+            let one = LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix);
+            Some(LayerMatrix { bias: if bias { matrix.output } else { 0 }, ..one })
         };
-        let matrix = Matrix { input: width, output: self.hidden.into() };
-        let projection = kind.has_mixer().then(|| LayerMatrix {
-            bias: if bias { matrix.output } else { 0 },
-            ..LayerMatrix::of_mixer("output projection", MatrixRole::Last, matrix)
-        });
-        [first, second, third, projection].into_iter().flatten()
+        let ([first, second, third], last) = match self.mixer(kind) {
+            LayerMixer::Attention(attention) => {
+                (attention.inputs(), projection(attention.heads.value_width(), self.biases().projection))
+            }
+            LayerMixer::Recurrent(recurrence) => {
+                (recurrence.inputs(self.hidden), projection(recurrence.width(), false))
+            }
+            LayerMixer::None => ([None; 3], None),
+        };
+        [first, second, third, last].into_iter().flatten()
     }
 
-    /// Those matrices each by itself, where a product has several.
+    /// The matrices of a layer's mixer, each by itself where a product joins several, and those of its indexer.
     pub(super) fn single_mixer_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
         let products = self.mixer_matrices(kind);
         match self.attention(kind.mixer) {
@@ -60,7 +62,7 @@ impl Model {
     /// them, and its share of the norms. Tensor ranks each have norms and a bias behind the projection whole.
     pub(super) fn mixer_parameters(&self, kind: LayerKind) -> PartParameters {
         let beside = match self.mixer(kind) {
-            LayerMixer::Attention(attention) => attention.parameters_beside_matrices(),
+            LayerMixer::Attention(attention) => attention.added_parameters(),
             LayerMixer::Recurrent(recurrence) => {
                 let weights = recurrence.conv_weights();
                 let all = weights + recurrence.other_parameters();

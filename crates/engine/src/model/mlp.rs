@@ -50,7 +50,7 @@ impl Experts {
 
     /// How many first layers have none, and of how many further ones each time the last has them, where two such numbers
     /// say which layers of a list have them.
-    pub fn placed(with: &[bool]) -> Option<(u32, u32)> {
+    pub fn dense_and_every(with: &[bool]) -> Option<(u32, u32)> {
         let mut layers = with.iter().zip(0_u32..).filter(|(with, _)| **with).map(|(_, layer)| layer);
         let first = layers.next().unwrap_or(with.len() as u32);
         let every = layers.next().map_or(1, |second| second - first);

@@ -5,13 +5,13 @@
 pub struct LayerPlaces {
     /// The first layer of the range.
     pub(super) start: u32,
-    /// The layer behind it.
+    /// The layer behind its last one; `u32::MAX` where it has no end.
     pub(super) end: u32,
     /// The number of layers after which places repeat, at least 1.
     pub(super) every: u32,
-    /// The one of so many, counted from layer 0.
+    /// What is left of the number of such a layer, counted from 0, by `every`.
     pub(super) turn: u32,
-    /// Whether the places are the others.
+    /// Whether the places are all layers of the range but those.
     pub(super) others: bool,
 }
 

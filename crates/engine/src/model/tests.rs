@@ -30,13 +30,13 @@ fn experts(dense_layers: Option<u32>) -> Experts {
 #[test]
 fn places_of_experts_are_two_numbers() {
     let runs = |runs: &[(bool, usize)]| runs.iter().flat_map(|(with, count)| vec![*with; *count]).collect::<Vec<_>>();
-    assert_eq!(Experts::placed(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
-    assert_eq!(Experts::placed(&[false, true, false, true]), Some((0, 2)));
-    assert_eq!(Experts::placed(&[false, false, true, false, true]), Some((1, 2)));
-    assert_eq!(Experts::placed(&[true; 4]), Some((0, 1)));
-    assert_eq!(Experts::placed(&[false; 4]), Some((4, 1)));
-    assert_eq!(Experts::placed(&[true, false, true]), None);
-    assert_eq!(Experts::placed(&[false, true, true, false]), None);
+    assert_eq!(Experts::dense_and_every(&runs(&[(false, 3), (true, 58)])), Some((3, 1)));
+    assert_eq!(Experts::dense_and_every(&[false, true, false, true]), Some((0, 2)));
+    assert_eq!(Experts::dense_and_every(&[false, false, true, false, true]), Some((1, 2)));
+    assert_eq!(Experts::dense_and_every(&[true; 4]), Some((0, 1)));
+    assert_eq!(Experts::dense_and_every(&[false; 4]), Some((4, 1)));
+    assert_eq!(Experts::dense_and_every(&[true, false, true]), None);
+    assert_eq!(Experts::dense_and_every(&[false, true, true, false]), None);
 }
 
 #[test]

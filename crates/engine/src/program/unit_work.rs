@@ -39,7 +39,7 @@ pub(crate) struct UnitWork {
     pub(super) embedding: EndCosts,
     /// Last norm, logits and loss.
     pub(super) head: EndCosts,
-    /// None where ranks share no layer.
+    /// Exchanges of tensor, context and experts' ranks; `None` where there are none of these.
     pub(super) exchanges: Option<Box<UnitExchanges>>,
     /// Whether weights are shared, by which a stack may take another runtime.
     shares_weights: bool,

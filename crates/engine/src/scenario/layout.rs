@@ -163,9 +163,10 @@ impl Layout {
         self.groups(self.parts(), size)
     }
 
-    /// The ranks over which gradients are summed first: those that share them, or all that have them whole.
+    /// The ranks over which gradients are summed first: those that share them or the state that they update, or else all.
     pub(crate) fn gradient_group(&self) -> Group {
-        self.shard_group(if self.gradients > 1 { self.gradients } else { self.group() })
+        let ranks = if self.gradients > 1 { self.gradients } else { self.optimizer };
+        self.shard_group(if ranks > 1 { ranks } else { self.group() })
     }
 
     /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.

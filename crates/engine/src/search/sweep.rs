@@ -75,9 +75,7 @@ impl Sweep {
 
     /// The scenario of the cell at `index`.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
-        let scenario = self.untuned(index)?;
-        scenario.keeps_batch()?;
-        Ok(scenario)
+        Candidate::new(&self.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
     /// The scenario of the cell before it is tuned.
@@ -93,7 +91,8 @@ impl Sweep {
     /// A cell, and its scenario before it is tuned, where there is one.
     fn evaluated(&self, index: usize, workspace: &mut Workspace) -> (Cell, Option<Scenario>) {
         // Tuning finds a micro-batch that divides the global batch, if any does.
-        let scenario = match if self.tune { self.untuned(index) } else { self.scenario(index) } {
+        let made = if self.tune { self.untuned(index) } else { self.scenario(index) };
+        let scenario = match made {
             Ok(scenario) => scenario,
             Err(problem) => return (Cell::Impossible(problem), None),
         };
@@ -115,8 +114,9 @@ impl Sweep {
         evaluator.each(&self.order(from), CHUNK, |index, workspace| self.cell(index, workspace), done)
     }
 
-    /// Does `work` for the cells of `rows` and their scenarios before these are tuned, block by block, each block in parallel,
-    /// and hands over each block's results in order; `None` for what was not reached before the work was stopped. Ends after a block for which `next` says so.
+    /// Does `work` for the cells of `rows`, each with its scenario before it is tuned, where there is one: block by block, each
+    /// block in parallel. Hands over each block's results in order; `None` for what was not reached before the work was
+    /// stopped. Ends after a block for which `next` says so.
     pub fn in_order<T: Send + Clone, E>(
         &self,
         rows: Range<usize>,

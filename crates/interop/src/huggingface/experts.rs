@@ -153,7 +153,7 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Proble
 
 /// Converts expert layers to the format: the number of leading dense layers, and the period after them.
 fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) {
-    Experts::placed(with).unwrap_or_else(|| {
+    Experts::dense_and_every(with).unwrap_or_else(|| {
         let dense = with.iter().filter(|with| !**with).count() as u32;
         let why = "the layers without experts are taken to be the first ones";
         keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));

@@ -23,7 +23,7 @@ impl Rates<'_> {
         if level < beyond { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between(group) }
     }
 
-    /// How a ring over a group crosses each level, at the rates that it reaches.
+    /// How a ring over a group crosses each level, at the rates that it reaches; each rank's own are still those of the wire.
     pub(in crate::cost) fn reached_ring(&self, group: Group) -> [RingSpan; MAX_LEVELS] {
         if let Some((_, spans)) = self.known_ring.filter(|(known, _)| *known == group) {
             return spans;

@@ -9,7 +9,7 @@ use super::super::field::{Field, PLACEMENT, Value};
 use super::{Checks, Scenario};
 
 /// The fields of a plan that have a range. The size of the job has checks of its own.
-static IN_PLAN: LazyLock<Vec<Field>> = LazyLock::new(|| {
+static RANGED: LazyLock<Vec<Field>> = LazyLock::new(|| {
     let of_size = |field: &Field| matches!(field, Field::Nodes | Field::Devices);
     Field::all().filter(|field| field.is_in_plan() && field.spec().takes.has_range() && !of_size(field)).collect()
 });
@@ -36,7 +36,7 @@ pub(super) fn of_fields(scenario: &Scenario, fields: impl IntoIterator<Item = Fi
 /// Values of all fields outside the range of their type.
 pub(super) fn all(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
-    of_fields(scenario, IN_PLAN.iter().copied(), checks);
+    of_fields(scenario, RANGED.iter().copied(), checks);
     if plan.sharding.wire.block == 0 {
         let what = || "a scale for every 0 elements is out of range".to_owned();
         let field = format!("{PLACEMENT}wire.block");

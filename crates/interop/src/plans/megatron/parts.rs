@@ -136,7 +136,7 @@ pub(super) fn experts(
         Ok(distance) => (distance > 0).then(|| (0..layers).map(|layer| layer.is_multiple_of(distance)).collect()),
         Err(_) => pattern(&places.text, layers),
     };
-    let Some((dense, every)) = with.and_then(|with: Vec<bool>| Experts::placed(&with)) else {
+    let Some((dense, every)) = with.and_then(|with: Vec<bool>| Experts::dense_and_every(&with)) else {
         let what = format!("'{}' places experts in layers as no model can say", printable(&places.text));
         return Err(Problem::new(&places.place, what, CONFIG));
     };

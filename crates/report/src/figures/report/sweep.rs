@@ -215,8 +215,8 @@ impl SweepCells<'_> {
         KEYS.join(",") + "\n"
     }
 
-    /// The line of a cell in CSV, with its scenario before it was tuned; without the cell, that the sweep was interrupted
-    /// before it.
+    /// The line of a cell in CSV, its figures by its scenario before it was tuned; without the cell, that the sweep was
+    /// interrupted before it.
     pub fn line(&self, index: usize, cell: Option<&search::Cell>, scenario: Option<&Scenario>) -> String {
         csv_line(self.record(index, cell, scenario).iter().map(TableCell::csv))
     }
